@@ -1,0 +1,58 @@
+# `make` lists what there is. Everything runs in .venv, which is made on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+export OMP_NUM_THREADS := 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lab book release grade check tables lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(READY)  ## make .venv with everything pinned in requirements.lock
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info < (3, 14), "Python 3.11, 3.12 or 3.13 is needed; name it: make PYTHON=python3.12"'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --editable .
+	touch $@
+
+demo: $(READY)  ## the main job: release the chapters, make a class of twelve, grade it, write build/demo/
+	autograder release --check
+	autograder bundle
+	autograder demo
+
+test: $(READY)  ## all tests: code, chapters, receipts, release, book
+	ruff check
+	ruff format --check course autograder book tests experiments benchmarks
+	pytest --numprocesses 2 --dist loadfile tests
+	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
+
+lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validate button
+	jupyter lab release
+
+book: $(READY)  ## build/book/html; with SOLUTIONS=show, solutions too
+	python -m book.build
+
+release: $(READY)  ## release/ from source/
+	autograder release
+
+grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/scores.csv
+	autograder grade
+	autograder feedback
+	autograder report
+
+check: $(READY)  ## do the tests accept every right and reject every wrong answer?
+	autograder check
+
+tables: $(READY)  ## write the chapters' tables of formulas from the registry
+	python -m book.tables
+
+lock: $(READY)  ## requirements.lock from what is installed now
+	pip freeze --exclude-editable | sed -E 's/^(torch==[^+]*)\+.*/\1/; s/^([A-Za-z0-9_.-]+) @ .*/\1/' > requirements.lock
+
+clean:  ## remove build/ and .venv
+	rm -rf build .venv

@@ -1,0 +1,1 @@
+"""Grading for notebooks, as a plug for nbgrader."""

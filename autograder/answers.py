@@ -1,0 +1,205 @@
+"""Right and wrong answers of exercises, written by the authors of a chapter in its `answers.py`.
+
+::
+
+    @right("ch04.attention")
+    def einsum(query, key, value): ...
+
+    @wrong("ch04.attention", "The scores are not divided by the square root of d_k.", see="scaling")
+    def no_scale(query, key, value): ...
+
+    wrong("ch04.by_hand", 0.359, "Rounded twice: keep the digits until the end.", see="worked-example")
+    wrong("ch04.pair", {"first": 1, "second": 2}, "…")          # a cell that defines two names
+    wrong("ch04.formula", cell("formula = p + y"), "…")          # anything else: the cell's source
+
+    @wrong("ch02.bytes", "…")
+    class drops_bytes:                                            # a cell that defines two functions
+        def encode(text): ...
+        def decode(ids): ...
+
+The function's name is the mistake's name. Every answer becomes the source of the exercise's answer
+cell, so it sees the notebook's names, not those of `answers.py`.
+"""
+
+import ast
+import inspect
+import runpy
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from course import checks
+
+SAME_AS = "What you wrote gives the same as this mistake: "
+_UNSET = object()
+_collected: list["Answer"] = []
+
+
+class cell(str):
+    """An answer given as the source of the whole answer cell."""
+
+
+@dataclass
+class Answer:
+    """One right or wrong answer.
+
+    `source(names)` is the text of the answer cell, for the names that the solution defines.
+    """
+
+    exercise: str
+    label: str
+    written: object  # ast of a function or class, a `cell`, or a value
+    sentence: str | None = None  # None: a right answer
+    see: str | None = None
+
+    @property
+    def right(self) -> bool:
+        return self.sentence is None
+
+    def source(self, names: list[str]) -> str:
+        """The answer cell's source.
+
+        Raises:
+            ValueError: if the answer does not define what the solution cell defines.
+        """
+        if isinstance(self.written, cell):
+            return textwrap.dedent(self.written).strip()
+        if isinstance(self.written, ast.ClassDef) and len(names) > 1:
+            members = [node for node in self.written.body if getattr(node, "name", None) in names]
+            if {node.name for node in members} != set(names):
+                raise ValueError(f"{self.exercise}, {self.label}: define {', '.join(names)} in the class")
+            return "\n\n".join(ast.unparse(node) for node in members)
+        if isinstance(self.written, ast.AST):
+            if len(names) != 1:
+                raise ValueError(
+                    f"{self.exercise}, {self.label}: the solution defines {', '.join(names)}; use a class or cell(…)"
+                )
+            return ast.unparse(_Rename(self.written.name, names[0]).visit(self.written))
+        if isinstance(self.written, dict) and len(names) > 1:
+            if set(self.written) != set(names):
+                raise ValueError(f"{self.exercise}, {self.label}: give a value for each of {', '.join(names)}")
+            return "\n".join(f"{name} = {value!r}" for name, value in self.written.items())
+        if len(names) != 1:
+            raise ValueError(f"{self.exercise}, {self.label}: the solution defines {', '.join(names)}; give a dict")
+        return f"{names[0]} = {self.written!r}"
+
+
+class _Rename(ast.NodeTransformer):
+    def __init__(self, old: str, new: str):
+        self.old, self.new = old, new
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.name = self.new if node.name == self.old else node.name
+        node.decorator_list = [d for d in node.decorator_list if not _registers(d)]
+        return node
+
+    visit_ClassDef = visit_FunctionDef
+
+    def visit_Name(self, node):
+        node.id = self.new if node.id == self.old else node.id
+        return node
+
+
+def _registers(decorator: ast.AST) -> bool:
+    return isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) in ("right", "wrong")
+
+
+def right(exercise: str, value=_UNSET):
+    """Another right answer: a decorator, or, with a value, a plain call."""
+    return _register(exercise, None, None, value)
+
+
+def wrong(exercise: str, *told, see: str | None = None):
+    """A wrong answer and the sentence that names the misconception to the student.
+
+    ``@wrong(exercise, sentence)`` above a function or class, or ``wrong(exercise, value, sentence)``.
+    `see` is the slug of the section to read.
+    """
+    if len(told) not in (1, 2) or not isinstance(told[-1], str):
+        raise TypeError(f"{exercise}: wrong takes a sentence, or a value and a sentence")
+    return _register(exercise, told[-1], see, told[0] if len(told) == 2 else _UNSET)
+
+
+def _register(exercise, sentence, see, value):
+    if value is not _UNSET:
+        number = sum(a.exercise == exercise for a in _collected)
+        label = f"answer {number + 1}" if isinstance(value, cell) else repr(value)
+        _collected.append(Answer(exercise, label, value, sentence, see))
+        return None
+
+    def decorate(answer: Callable):
+        node = ast.parse(textwrap.dedent(inspect.getsource(answer))).body[0]
+        _collected.append(Answer(exercise, answer.__name__, node, sentence, see))
+        return answer
+
+    return decorate
+
+
+def load(path: Path) -> list[Answer]:
+    """The answers of an `answers.py`, in order.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
+    _collected.clear()
+    runpy.run_path(str(path))
+    answers = list(_collected)
+    _collected.clear()
+    return answers
+
+
+# ---------------------------------------------------------------- naming the misconception
+
+
+def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: dict) -> Answer | None:
+    """The wrong answer that gives what the student's gave, on every input that was tried.
+
+    Args:
+        exercise: after its tests ran.
+        answers: of this exercise or of the whole chapter.
+        namespace: the names of the test's notebook; it is not changed.
+    """
+    names = list(dict.fromkeys(probe.name for probe in exercise.probes))
+    if not names:
+        return None
+    returned = any(isinstance(probe.seen, checks.Returned) for probe in exercise.probes)
+    for answer in answers:
+        if answer.right or answer.exercise != exercise.id:
+            continue
+        theirs = dict(namespace)
+        try:
+            exec(compile(answer.source(names), answer.label, "exec"), theirs)
+        except Exception:
+            continue  # an answer that cannot be run here explains nothing
+        if all(
+            probe.name in theirs and same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes
+        ):
+            return answer
+    return None
+
+
+def same(seen, other, messages_may_differ: bool) -> bool:
+    """Whether two observations are the same but for rounding."""
+    if type(seen) is not type(other):
+        return False
+    if isinstance(seen, checks.Raised):
+        return type(seen.error) is type(other.error) and (messages_may_differ or str(seen.error) == str(other.error))
+    close = {"rtol": 1e-4, "atol": 1e-6}
+    return (
+        checks.difference(other.value, seen.value, **close) is None
+        and checks.difference(other.arguments, seen.arguments, **close) is None
+    )
+
+
+def explainer(answers: list[Answer], namespace: dict) -> Callable[[checks.Exercise], str | None]:
+    """What `course.checks.explain` is set to while a submission is graded."""
+
+    def explain(exercise: checks.Exercise) -> str | None:
+        found = misconception(exercise, answers, namespace)
+        if found is None:
+            return None
+        return f"{SAME_AS}{found.sentence}{checks._read(found.see)}"
+
+    return explain

@@ -1,0 +1,103 @@
+"""What students get: their notebooks, the reference code, an environment, and nothing else."""
+
+import json
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+from autograder.chapters import Chapter, CourseError
+from autograder.release import leaks
+
+FOLDER = "mathematics-of-transformers"
+COURSE_FILES = ("*.py", "*.js", "*.css", "*.xz", "*.json", "*.md", "*.tsv")
+WHEN = (2020, 1, 1, 0, 0, 0)  # the same files give the same zip
+
+README = """# The Mathematics of Transformers
+
+{count} chapters as notebooks. Unpack this folder anywhere, then, inside it:
+
+```
+python3 -m venv .venv
+.venv/bin/pip install ".[student]"
+.venv/bin/jupyter lab chapters
+```
+
+(On Windows: `.venv\\Scripts\\pip` and `.venv\\Scripts\\jupyter`; with conda: `conda env create -f environment.yml`.
+A CPU is enough. Python 3.11, 3.12 or 3.13.)
+
+Open a chapter, read, run the cells, and write your answers where it says YOUR CODE HERE. The cell below
+each answer tests it; **Validate** in the toolbar runs the whole notebook anew. Tests that you cannot see decide the
+points, so think about more than the example. Hand in the notebook file under its own name.
+
+{chapters}
+"""
+
+
+def bundle(chapters: list[Chapter], target: Path) -> int:
+    """Write the students' zip.
+
+    Returns:
+        The number of files in it.
+
+    Raises:
+        CourseError: if a chapter has no release yet, or something in the bundle would leak.
+    """
+    root = chapters[0].root
+    files: dict[str, bytes] = {}
+    for chapter in chapters:
+        if not chapter.release.is_file():
+            raise CourseError(f"{chapter.stem} has no release; run autograder release {chapter.id}")
+        for path in sorted(p for p in chapter.release.parent.rglob("*") if p.is_file() and ".ipynb_checkpoints" not in p.parts):
+            files[f"chapters/{path.relative_to(root / 'release')}"] = path.read_bytes()
+    for pattern in COURSE_FILES:
+        for path in sorted((root / "course").rglob(pattern)):
+            files[str(path.relative_to(root))] = path.read_bytes()
+    names = "\n".join(f"- `chapters/{c.stem}/{c.stem}.ipynb`: {c.title}" for c in chapters)
+    files["README.md"] = README.format(count=len(chapters), chapters=names).encode()
+    files["pyproject.toml"] = student_project(root).encode()
+    files["environment.yml"] = (root / "environment.yml").read_bytes()
+    for licence in ("LICENSE", "LICENSE-TEXT"):
+        files[licence] = (root / licence).read_bytes()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, data in files.items():
+            path = Path(scratch) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        # The reference code is meant to be read; a solution that repeats it is flagged by `autograder check`.
+        for chapter in chapters:
+            if found := leaks(chapter, Path(scratch) / "chapters"):
+                raise CourseError("the bundle would leak:\n" + "\n".join(found))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(f"{FOLDER}/{name}", WHEN), files[name], zipfile.ZIP_DEFLATED)
+    return len(files)
+
+
+def student_project(root: Path) -> str:
+    """A pyproject.toml with the course package and what students need."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    tool = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    lines = [
+        "[build-system]",
+        'requires = ["setuptools>=77"]',
+        'build-backend = "setuptools.build_meta"',
+        "",
+        "[project]",
+        f"name = {json.dumps(project['name'] + '-student')}",
+        f"version = {json.dumps(project['version'])}",
+        f"requires-python = {json.dumps(project['requires-python'])}",
+        f"dependencies = {json.dumps(project['dependencies'])}",
+        "",
+        "[project.optional-dependencies]",
+        f"student = {json.dumps(project['optional-dependencies']['student'])}",
+        "",
+        "[tool.setuptools.packages.find]",
+        'include = ["course*"]',
+        "",
+        "[tool.setuptools.package-data]",
+        f"course = {json.dumps(tool['package-data']['course'])}",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,186 @@
+"""Do the tests of a chapter accept every right and reject every wrong answer?
+
+The notebook is run once; at each exercise the solution, the empty stub and every answer of
+`answers.py` are put into the answer cell in turn, and the test cell is graded as nbgrader grades it.
+"""
+
+import ast
+import os
+import time
+from dataclasses import dataclass, field
+
+from nbformat import NotebookNode
+
+from autograder.answers import Answer, explainer, load
+from autograder.chapters import Chapter, CourseError, Exercise, regions, tags
+from autograder.scoring import score
+
+SEEDS = (1, 2, 3)
+LEAST_WRONG = {"code": 4}  # others need 2
+FORMS_WITH_RIGHT = ("code",)
+
+
+@dataclass
+class Result:
+    """What the check of one exercise found."""
+
+    exercise: str
+    right: int = 0
+    wrong: int = 0
+    named: int = 0
+    seconds: float = 0.0
+    misses: list[str] = field(default_factory=list)
+
+
+def check_chapter(chapter: Chapter, seeds: tuple[int, ...] = SEEDS) -> list[Result]:
+    """Check every machine-graded exercise of a chapter, with hidden inputs drawn from each of `seeds`."""
+    import matplotlib
+    import torch
+
+    from autograder.shell import make_shell
+    from course import checks
+
+    torch.set_num_threads(1)
+    matplotlib.use("agg")
+    answers = load(chapter.answers) if chapter.answers.exists() else []
+    results, by_answer = [], {}
+    for exercise in chapter.exercises:
+        by_answer[exercise.answer] = exercise
+    known = {exercise.id for exercise in chapter.exercises}
+    strays = sorted({a.exercise for a in answers} - known)
+    shell = make_shell()
+    os.chdir(chapter.path.parent)
+    tested = set()
+    for i, cell in enumerate(chapter.notebook.cells):
+        if cell.cell_type != "code" or {"slow", "widget"} & set(tags(cell)) or i in tested:
+            continue
+        exercise = by_answer.get(i)
+        if exercise is None or exercise.by_hand:
+            outputs = shell.run(cell.source)
+            error = next((o for o in outputs if o.output_type == "error"), None)
+            if error is not None and "raises-exception" not in tags(cell):
+                raise CourseError(f"{chapter.stem}: cell {i} fails: {error.ename}: {error.evalue}\n{cell.source}")
+            continue
+        tested.add(exercise.test)
+        results.append(_check_exercise(chapter, exercise, answers, shell, checks, explainer, seeds))
+    if strays and results:
+        results[0].misses.append(f"answers.py names unknown exercises: {', '.join(strays)}")
+    return results
+
+
+def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, checks, explainer, seeds) -> Result:
+    start, result = time.perf_counter(), Result(exercise.id)
+    mine = [a for a in answers if a.exercise == exercise.id]
+    cells = chapter.notebook.cells
+    names, test = chapter.asked(exercise), cells[exercise.test]
+    result.misses += _lint(chapter, exercise, mine, names)
+    before = dict(shell.user_ns)
+
+    def grade(source: str, seed: int) -> tuple[float, str]:
+        shell.user_ns.clear()
+        shell.user_ns.update(before)
+        checks.explain = explainer(mine, before)
+        os.environ[checks.SEED_VARIABLE] = str(seed)
+        for between in cells[exercise.answer + 1 : exercise.test]:
+            if between.cell_type == "code" and "slow" not in tags(between):
+                source += "\n" + between.source
+        shell.run(source)
+        graded = NotebookNode(test, outputs=shell.run(test.source))
+        return score(graded), _said(graded)
+
+    for seed in seeds:
+        points, said = grade(cells[exercise.answer].source, seed)
+        if points != exercise.points:
+            result.misses.append(f"the solution gets {points:g} of {exercise.points:g} points (seed {seed}): {said}")
+    points, said = grade(stub(cells[exercise.answer]), seeds[0])
+    if points != 0:
+        result.misses.append(f"the empty stub gets {points:g} points: {said}")
+    for answer in mine:
+        try:
+            source = answer.source(names)
+        except ValueError as error:
+            result.misses.append(str(error))
+            continue
+        rejected, named = True, True
+        for seed in seeds if answer.right else seeds[:1]:
+            points, said = grade(source, seed)
+            if answer.right and points != exercise.points:
+                result.misses.append(f"right answer {answer.label} gets {points:g} of {exercise.points:g} (seed {seed}): {said}")
+                rejected = False
+            elif not answer.right and points >= exercise.points:
+                result.misses.append(f"wrong answer {answer.label} is accepted (seed {seed})")
+                rejected = False
+            elif not answer.right and answer.sentence not in said:
+                result.misses.append(f"wrong answer {answer.label} is rejected, but not named: {said}")
+                named = False
+        result.right += answer.right and rejected
+        result.wrong += not answer.right and rejected
+        result.named += not answer.right and rejected and named
+    result.right += not any("the solution" in miss for miss in result.misses)
+    shell.user_ns.clear()
+    shell.user_ns.update(before)
+    checks.explain = None
+    shell.run(cells[exercise.answer].source)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _said(cell: NotebookNode) -> str:
+    parts = [o.get("text", "") if o.output_type == "stream" else o.get("evalue", "") for o in cell.outputs]
+    return " ".join("".join(parts).split())
+
+
+def stub(cell: NotebookNode) -> str:
+    """What the student finds in an answer cell."""
+    from autograder.preprocessors import ClearSolutions
+
+    blank = NotebookNode(cell, metadata=NotebookNode(cell.metadata))
+    return ClearSolutions().preprocess_cell(blank, {"language": "python"}, 0)[0].source
+
+
+def _lint(chapter: Chapter, exercise: Exercise, answers: list[Answer], names: list[str]) -> list[str]:
+    misses, test = [], chapter.notebook.cells[exercise.test].source
+    if not names:
+        misses.append("the test cell uses no name that the answer cell defines")
+    if not test.rstrip().endswith("exercise.score()"):
+        misses.append("the test cell must end with exercise.score()")
+    if not regions(test, "HIDDEN TESTS") and exercise.form != "prediction":
+        misses.append("no hidden tests")
+    wrong = sum(not a.right for a in answers)
+    if wrong < LEAST_WRONG.get(exercise.form, 2):
+        misses.append(f"{wrong} wrong answers; a {exercise.form} exercise needs {LEAST_WRONG.get(exercise.form, 2)}")
+    if exercise.form in FORMS_WITH_RIGHT and not any(a.right for a in answers):
+        misses.append("no other right answer in answers.py")
+    for answer in answers:
+        if answer.see and answer.see not in chapter.sections:
+            misses.append(f"{answer.label}: see={answer.see!r} is no section of the chapter")
+    sentences = [a.sentence for a in answers if not a.right]
+    if len(set(sentences)) < len(sentences):
+        misses.append("two wrong answers share a sentence")
+    for node in ast.walk(ast.parse(test)):
+        if (
+            isinstance(node, ast.keyword)
+            and node.arg == "see"
+            and isinstance(node.value, ast.Constant)
+            and node.value.value not in chapter.sections
+        ):
+            misses.append(f"see={node.value.value!r} in the test cell is no section of the chapter")
+    misses += [f"the solution is the same code as course.{module}.{name}" for module, name in copies(chapter, exercise)]
+    return misses
+
+
+def copies(chapter: Chapter, exercise: Exercise) -> list[tuple[str, str]]:
+    """The functions of `course` that the solution repeats, but for names of the function and its docstring."""
+    course = chapter.root / "course"
+    theirs = {}
+    for path in sorted(course.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                theirs[_shape(node)] = (path.stem, node.name)
+    tree = ast.parse(chapter.notebook.cells[exercise.answer].source)
+    return [theirs[_shape(node)] for node in tree.body if isinstance(node, ast.FunctionDef) and _shape(node) in theirs]
+
+
+def _shape(function: ast.FunctionDef) -> str:
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return ast.dump(ast.Module(body=body, type_ignores=[]))

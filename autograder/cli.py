@@ -1,0 +1,269 @@
+"""The `autograder` command."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors; must be set before torch is imported
+
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from autograder.chapters import Chapter, CourseError, find_chapters, find_root
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Release, check and grade the chapters of the course, beside nbgrader."
+)
+console = Console()
+
+Chapters = Annotated[list[str] | None, typer.Argument(help="Chapters, such as ch04 or ch04_attention; all without one.")]
+Root = Annotated[Path | None, typer.Option(help="The course folder; without it the one that this folder is in.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many processes at once.")]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def chosen(names: list[str] | None, root: Path | None) -> list[Chapter]:
+    try:
+        return find_chapters(find_root(root), names)
+    except CourseError as error:
+        stop(error)
+
+
+def stop(error: object, code: int = 2):
+    """Say one clear sentence and end: 1 means a check failed, 2 that the command could not be carried out."""
+    Console(stderr=True).print(f"[red]autograder:[/red] {error}", highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def progress() -> Progress:
+    return Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    )
+
+
+@app.command()
+def run(names: Chapters = None, root: Root = None):
+    """Execute source notebooks and store their outputs (for authors)."""
+    from autograder.run import run_chapter
+
+    for chapter in chosen(names, root):
+        with progress() as bar:
+            bar.add_task(f"{chapter.stem}: running")
+            try:
+                seconds = run_chapter(chapter)
+            except CourseError as error:
+                stop(error, 1)
+        console.print(f"{chapter.stem}: {seconds:.1f} s")
+
+
+@app.command()
+def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
+    """Try every right and wrong answer of answers.py on the tests of the chapters (for authors).
+
+    Right answers must get full points; wrong ones must lose points of their exercise, and the
+    feedback must name the misconception. Exits with 1 on any miss.
+    """
+    chapters = chosen(names, root)
+    table = Table("exercise", "right accepted", "wrong rejected", "misconceptions named", "seconds")
+    misses, context = [], multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["autograder.warm"])
+    with progress() as bar, ProcessPoolExecutor(min(jobs, len(chapters) or 1), mp_context=context) as pool:
+        task = bar.add_task("checking", total=len(chapters))
+        for chapter, future in [(chapter, pool.submit(_check, chapter)) for chapter in chapters]:
+            bar.update(task, description=f"checking {chapter.stem}")
+            results, error = future.result()
+            if error:
+                misses.append((chapter.stem, error))
+            for result in results:
+                style = "red" if result.misses else None
+                table.add_row(
+                    result.exercise, str(result.right), str(result.wrong), str(result.named), f"{result.seconds:.1f}", style=style
+                )
+                misses += [(result.exercise, miss) for miss in result.misses]
+    console.print(table)
+    for where, miss in misses:
+        console.print(f"[red]{where}[/red]: {miss}", highlight=False, soft_wrap=True)
+    if misses:
+        raise typer.Exit(1)
+
+
+def _check(chapter: Chapter):
+    from autograder.check import check_chapter
+
+    try:
+        return check_chapter(chapter), None
+    except CourseError as error:
+        return [], str(error)
+
+
+@app.command()
+def release(
+    names: Chapters = None,
+    root: Root = None,
+    dry_run: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a release is stale.")] = False,
+):
+    """Make the students' notebooks, release/, from source/."""
+    from autograder.release import release as make
+    from autograder.release import stale
+
+    for chapter in chosen(names, root):
+        try:
+            if not dry_run:
+                make(chapter)
+                console.print(f"{chapter.stem}: written to {chapter.release.parent.relative_to(chapter.root)}")
+            elif changed := stale(chapter):
+                stop(f"{chapter.stem}: stale ({', '.join(changed)}); run autograder release {chapter.id}", 1)
+            else:
+                console.print(f"{chapter.stem}: fresh")
+        except CourseError as error:
+            stop(error, 1)
+
+
+@app.command()
+def bundle(names: Chapters = None, root: Root = None, out: Annotated[Path | None, typer.Option(help="The zip to write.")] = None):
+    """Make the zip that students get: notebooks, course package, environment, README."""
+    from autograder.bundle import FOLDER
+    from autograder.bundle import bundle as make
+
+    chapters = chosen(names, root)
+    target = out or chapters[0].root / "build" / f"{FOLDER}.zip"
+    try:
+        count = make(chapters, target)
+    except CourseError as error:
+        stop(error, 1)
+    console.print(f"{target}: {count} files, {target.stat().st_size / 1e6:.1f} MB", soft_wrap=True)
+
+
+@app.command()
+def grade(
+    names: Chapters = None,
+    root: Root = None,
+    jobs: Jobs = CORES,
+    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+):
+    """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/."""
+    from autograder.engine import Limits
+    from autograder.grade import Book, submissions
+
+    chapters = [chapter for chapter in chosen(names, root) if names or submissions(chapter)]
+    if not chapters:
+        stop("nothing in submitted/<student>/<chapter>/")
+    grade_with_progress(chapters, Book(chapters[0].root, db), jobs, Limits(cell=seconds))
+
+
+def grade_with_progress(chapters: list[Chapter], book, jobs: int, limits, seed: int | None = None):
+    from autograder.grade import grade, submissions
+
+    graded = []
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
+
+        def done(one):
+            bar.update(task, advance=1, description=f"{one.student} {one.chapter.id}")
+            graded.append(one)
+
+        try:
+            grade(chapters, book, jobs, limits, seed, done)
+        except CourseError as error:
+            stop(error)
+    for one in sorted(graded, key=lambda g: (g.student, g.chapter.stem)):
+        for flag in one.flags:
+            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True)
+    console.print(f"{len(graded)} submissions graded")
+
+
+@app.command()
+def feedback(
+    names: Chapters = None,
+    root: Root = None,
+    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
+):
+    """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
+    from autograder.feedback import write_feedback
+    from autograder.release import default_database
+
+    pages = []
+    for chapter in chosen(names, root):
+        try:
+            pages += write_feedback(chapter, db or default_database(chapter.root), book)
+        except CourseError as error:
+            if names:
+                stop(error)
+    console.print(f"{len(pages)} pages in feedback/")
+
+
+@app.command()
+def report(
+    names: Chapters = None,
+    root: Root = None,
+    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The CSV to write; build/scores.csv without it.")] = None,
+):
+    """Scores as CSV (student, chapter, exercise, score, max) and what the class found hard."""
+    from autograder.grade import Book
+
+    chapters = chosen(names, root)
+    show_report(chapters, Book(chapters[0].root, db), out or chapters[0].root / "build" / "scores.csv")
+
+
+def show_report(chapters: list[Chapter], book, out: Path):
+    from autograder.report import items, rows, write_csv
+
+    table = rows(chapters, book)
+    if not table:
+        stop("the gradebook has no scores; run autograder grade first")
+    write_csv(table, out)
+    totals: dict[str, dict[str, float]] = {}
+    for student, chapter, _, points, _ in table:
+        totals.setdefault(student, {}).setdefault(chapter, 0.0)
+        totals[student][chapter] += points
+    shown = [chapter for chapter in chapters if any(chapter.stem in row for row in totals.values())]
+    grid = Table("student", *(f"{c.id} (of {sum(e.points for e in c.exercises):g})" for c in shown), "total", title="Scores")
+    for student, row in sorted(totals.items()):
+        grid.add_row(student, *(f"{row[c.stem]:g}" if c.stem in row else "–" for c in shown), f"{sum(row.values()):g}")
+    console.print(grid)
+    hard = Table("exercise", "students", "mean", "misconceptions met", title="Exercises", expand=True)
+    for item in items(shown, book):
+        hard.add_row(
+            item.exercise,
+            str(item.students),
+            f"{item.mean:.0%}",
+            "\n".join(f"{n}× {text.partition(': ')[2]}" for text, n in item.misconceptions),
+        )
+    console.print(hard)
+    console.print(f"scores: {out}", soft_wrap=True)
+
+
+@app.command()
+def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
+    """Make a class of twelve from the chapters' own answers, grade it, and show everything."""
+    from autograder.demo import SEED, grade_by_hand, prepare
+    from autograder.engine import Limits
+    from autograder.feedback import write_feedback
+    from autograder.grade import Book
+
+    here = chosen(names, root)
+    folder = here[0].root / "build" / "demo"
+    chapters = prepare(here[0].root, folder, names)
+    book = Book(folder)
+    grade_with_progress(chapters, book, jobs, Limits(), SEED)
+    if read := grade_by_hand(chapters, book):
+        console.print(f"{read} written answers read by hand")
+    pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
+    show_report(chapters, book, folder / "scores.csv")
+    console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)
+
+
+def main():
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

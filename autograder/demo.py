@@ -1,0 +1,105 @@
+"""A class of twelve made from the chapters' own answers, graded from start to end.
+
+Ada has everything right, Ben hands in an empty notebook, Cem's file is broken, Dia empties the test
+cells. The other eight mix right answers with the wrong ones of `answers.py`, so that every wrong
+answer is handed in by somebody.
+"""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.utils import is_grade, is_solution
+
+from autograder.answers import Answer, load
+from autograder.chapters import Chapter, Exercise, find_chapters, grade_id, nbgrader_id
+from autograder.grade import Book
+
+PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
+MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea"]
+SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
+EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")
+
+
+def prepare(root: Path, folder: Path, names: list[str] | None = None) -> list[Chapter]:
+    """Make a course folder with the class's submissions; an older one is replaced.
+
+    Returns:
+        The chapters of the new folder.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for extra in EXTRAS:
+        if (root / extra).exists():
+            shutil.copy(root / extra, folder / extra)
+    for chapter in find_chapters(root, names):
+        shutil.copytree(chapter.path.parent, folder / "source" / chapter.stem, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        shutil.copytree(chapter.release.parent, folder / "release" / chapter.stem, ignore=shutil.ignore_patterns(".*"))
+    chapters = find_chapters(folder)
+    for chapter in chapters:
+        answers = load(chapter.answers)
+        for student in (PERFECT, BLANK, BROKEN, CHEAT, *MIXED):
+            path = folder / "submitted" / student / chapter.stem / f"{chapter.stem}.ipynb"
+            path.parent.mkdir(parents=True)
+            notebook = submission(chapter, answers, student)
+            nbformat.write(notebook, path)
+            if student == BROKEN:
+                path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return chapters
+
+
+def submission(chapter: Chapter, answers: list[Answer], student: str) -> NotebookNode:
+    """What a student of the class hands in for a chapter."""
+    notebook = nbformat.read(chapter.release, as_version=4)
+    if student in (BLANK, BROKEN):
+        return notebook
+    written = {cell.metadata.nbgrader.grade_id: cell.source for cell in chapter.notebook.cells if is_solution(cell)}
+    for number, exercise in enumerate(chapter.exercises):
+        if exercise.by_hand:
+            written[nbgrader_id(exercise.id)] = written[nbgrader_id(exercise.id)].split("### BEGIN MARK SCHEME")[0].rstrip()
+            continue
+        answer = choice(exercise, answers, student, number)
+        if answer is not None:
+            written[f"{nbgrader_id(exercise.id)}-answer"] = answer.source(chapter.asked(exercise))
+    for cell in notebook.cells:
+        if is_solution(cell):
+            cell.source = written[grade_id(cell)]
+        elif is_grade(cell) and student == CHEAT:
+            cell.source = f"{chapter.exercises[0].points:g}"
+            cell.metadata.nbgrader.points = 100.0
+    return notebook
+
+
+def choice(exercise: Exercise, answers: list[Answer], student: str, number: int) -> Answer | None:
+    """The answer a student gives to the exercise number `number` of a chapter; None is the author's solution.
+
+    The cheat gives the wrong answers that the eight have no room for, and otherwise the first.
+    """
+    mine = [a for a in answers if a.exercise == exercise.id]
+    right, wrong = [None, *(a for a in mine if a.right)], [a for a in mine if not a.right]
+    if student == PERFECT:
+        return None
+    if student == CHEAT:
+        return wrong[len(MIXED)] if len(wrong) > len(MIXED) else wrong[0]
+    turn = (MIXED.index(student) + number) % len(MIXED)
+    return wrong[turn] if turn < len(wrong) else right[turn % len(right)]
+
+
+def grade_by_hand(chapters: list[Chapter], book: Book) -> int:
+    """Play the teacher: full points for every written answer that was handed in.
+
+    Returns:
+        How many answers were read.
+    """
+    read = 0
+    with Gradebook(book.db_url) as gradebook:
+        for chapter in chapters:
+            written = {nbgrader_id(exercise.id): exercise.points for exercise in chapter.exercises if exercise.by_hand}
+            for sheet in gradebook.assignment_submissions(chapter.stem):
+                for grade in [g for n in sheet.notebooks for g in n.grades if g.name in written and g.auto_score is None]:
+                    grade.manual_score, grade.needs_manual_grade = written[grade.name], False
+                    read += 1
+        gradebook.db.commit()
+    return read

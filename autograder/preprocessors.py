@@ -1,0 +1,59 @@
+"""What plugs into nbgrader's own commands through `nbgrader_config.py`."""
+
+import re
+
+from nbformat import NotebookNode, v4
+from nbgrader import preprocessors
+from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import is_grade, is_solution
+
+from autograder.chapters import without_regions
+
+STUB_AT_TOP = re.compile(r"^# YOUR CODE HERE\nraise NotImplementedError\(\)$", re.MULTILINE)
+
+
+class ClearSolutions(preprocessors.ClearSolutions):
+    """nbgrader's stub, but a value that has its name outside the marks is left to be replaced.
+
+    ``weights = None`` followed by ``raise NotImplementedError()`` would be two stubs for one answer.
+    """
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
+        cell, resources = super().preprocess_cell(cell, resources, index)
+        if cell.cell_type == "code":
+            cell.source = STUB_AT_TOP.sub("# YOUR CODE HERE", cell.source)
+        return cell, resources
+
+
+class RunPastErrors(NbGraderPreprocessor):
+    """In the student's notebook "Run All" goes on after an exercise that is not solved yet."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
+        if cell.cell_type == "code" and (is_grade(cell) or is_solution(cell)):
+            cell.metadata.tags = [*cell.metadata.get("tags", []), "raises-exception"]
+        return cell, resources
+
+
+class FailClosed(NbGraderPreprocessor):
+    """A test cell that ran without saying a score gets no points.
+
+    nbgrader gives full points to a cell without an output; every test cell of this course ends
+    in a score, so a missing one means that the cell did not run to its end.
+    """
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
+        if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
+            said = any(output.output_type in ("execute_result", "error") for output in cell.outputs)
+            if not said:
+                text = "The test cell did not run to its end, so it gives no points."
+                cell.outputs.append(v4.new_output("error", ename="NoScore", evalue=text, traceback=[text]))
+        return cell, resources
+
+
+class HideTests(NbGraderPreprocessor):
+    """Hidden tests and mark schemes stay out of what students read."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
+        for region in ("HIDDEN TESTS", "MARK SCHEME"):
+            cell.source = without_regions(cell.source, region)
+        return cell, resources

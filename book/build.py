@@ -1,0 +1,185 @@
+"""Builds the book: `python -m book.build` writes pages to build/book/src and the site to build/book/html.
+
+Solutions are in the book only when the environment has SOLUTIONS=show.
+"""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import yaml
+from autograder.chapters import Chapter, CourseError, find_chapters
+from autograder.release import secrets
+from course.widgets import HERE as WIDGETS
+
+from book import generated, pages
+from book.registry import ROOT, Registry, RegistryError, load, read_yaml
+
+
+class BuildError(Exception):
+    """The book cannot be built; the message says what to mend."""
+
+
+def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = False) -> Path:
+    """Write all pages that changed and take away those that are gone.
+
+    Args:
+        root: the course folder.
+        source: where to; `build/book/src` without it.
+        solutions: whether solutions are shown.
+
+    Returns:
+        The folder that Jupyter Book reads.
+
+    Raises:
+        BuildError: everything that is wrong with the chapters and the registries.
+    """
+    source = source or root / "build" / "book" / "src"
+    try:
+        registry = load(root / "book" / "reference")
+    except RegistryError as error:
+        raise BuildError(str(error)) from error
+    chapters = {chapter.stem: chapter for chapter in find_chapters(root)}
+    toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters))
+    files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
+    files |= _notebooks(chapters, registry, solutions=solutions)
+    files |= _reference(root, chapters, registry, toc)
+    assets = {f"assets/{path.relative_to(root / 'book' / 'assets')}": path for path in (root / "book" / "assets").rglob("*") if path.is_file()}
+    assets["assets/library.css"] = WIDGETS / "library.css"
+    assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
+    for name, content in {**files, **assets}.items():
+        write(source / name, content.read_bytes() if isinstance(content, Path) else content.encode())
+    (source / "extra").mkdir(parents=True, exist_ok=True)
+    kept = {source / name for name in (*files, *assets)}
+    for path in source.rglob("*"):
+        if path.is_file() and path not in kept:
+            path.unlink()
+    return source
+
+
+def contents(toc: dict, there: set[str]) -> dict:
+    """The table of contents without the chapters that are not in `source/`.
+
+    Raises:
+        BuildError: if `source/` has a chapter that it does not name.
+    """
+    parts, named = [], set()
+    for part in toc["parts"]:
+        entries = [entry for entry in part["chapters"] if _slug(entry) in there | {None}]
+        named |= {_slug(entry) for entry in part["chapters"]}
+        if entries:
+            parts.append({**part, "chapters": entries})
+    if missing := sorted(there - named):
+        raise BuildError(f"book/_toc.yml does not name {', '.join(missing)}: add it to a part")
+    return {**toc, "parts": parts}
+
+
+def _slug(entry: dict) -> str | None:
+    folder, _, name = entry["file"].partition("/")
+    return folder if folder == name else None
+
+
+def _notebooks(chapters: dict[str, Chapter], registry: Registry, *, solutions: bool) -> dict[str, str]:
+    made, problems = {}, []
+    for stem, chapter in chapters.items():
+        try:
+            text = nbformat.writes(pages.page(chapter, registry, set(chapters), solutions=solutions)) + "\n"
+        except (pages.PageError, CourseError) as error:
+            problems.append(str(error))
+            continue
+        if not solutions and (told := leaks(chapter, text)):
+            problems.append(f"{stem}: the page would tell:\n" + "\n".join(told))
+        made[f"{stem}/{stem}.ipynb"] = text
+    if problems:
+        raise BuildError("\n".join(problems))
+    return made
+
+
+def leaks(chapter: Chapter, page: str) -> list[str]:
+    """The lines of hidden tests and solutions that stand in a page's notebook."""
+    cells = nbformat.reads(page, as_version=4).cells
+    text = "\n".join(cell.source + "\n" + "\n".join(map(str, cell.get("outputs", []))) for cell in cells)
+    lines = {line.strip() for line in text.splitlines()}
+    return [f"{what}: {line}" for line, what in secrets(chapter).items() if line in lines or (len(line) > 40 and line in text)]
+
+
+def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc: dict) -> dict[str, str]:
+    try:
+        cards = {stem: generated.card(chapter) for stem, chapter in chapters.items()}
+    except (generated.CardError, CourseError) as error:
+        raise BuildError(str(error)) from error
+    parts = [(part["caption"], [cards[slug] for entry in part["chapters"] if (slug := _slug(entry))]) for part in toc["parts"]]
+    parts = [(caption, members) for caption, members in parts if members]
+    return {
+        "index.md": generated.index(parts),
+        "reference/formulas.md": generated.formulas(registry, set(chapters)),
+        "reference/glossary.md": generated.glossary(registry, set(chapters)),
+        "reference/exercises.md": generated.exercises([card for _, members in parts for card in members]),
+        "reference/bibliography.md": generated.bibliography(registry),
+        "reference/errata.md": generated.errata(registry),
+        "reference/symbols.md": (root / "book" / "reference" / "symbols.md").read_text(encoding="utf-8"),
+    }
+
+
+def write(path: Path, content: bytes) -> bool:
+    """Write a file if that changes it, so that Sphinx reads again only what is new."""
+    if path.exists() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return True
+
+
+def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = False) -> Path:
+    """Build the site; a warning is an error.
+
+    Args:
+        root: the course folder.
+        target: holds `src`, `html` and Sphinx's cache; `build/book` without it.
+        solutions: whether solutions are shown.
+
+    Returns:
+        The folder of the site.
+
+    Raises:
+        BuildError: if a page cannot be made, or Sphinx warned.
+    """
+    from jupyter_book.sphinx import build_sphinx  # takes seconds to import
+
+    if shutil.which("node") is None:
+        raise BuildError("the book needs node to typeset its mathematics: install Node.js 18 or later")
+    target = target or root / "build" / "book"
+    source = prepare(root, target / "src", solutions=solutions)
+    status = build_sphinx(
+        source,
+        target / "html",
+        doctreedir=target / "doctrees",
+        noconfig=True,  # no conf.py: all of it is in _config.yml
+        path_config=root / "_config.yml",
+        confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+    )
+    if status:
+        raise BuildError(f"Sphinx warned or failed ({status}): see above; a warning is an error here")
+    return target / "html"
+
+
+def main() -> int:
+    """The command; returns its exit code."""
+    start = time.monotonic()
+    try:
+        site = build(solutions=os.environ.get("SOLUTIONS") == "show")
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{site / 'index.html'} ({time.monotonic() - start:.0f} s)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

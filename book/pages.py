@@ -1,0 +1,254 @@
+"""A reader's page from a chapter's source notebook: no hidden tests, solutions only on demand."""
+
+import html
+import json
+import re
+from copy import deepcopy
+
+from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
+from autograder.release import course_config
+from course.widgets import HERE as WIDGETS
+from course.widgets import MIME, esm
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_output
+from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolutions
+
+from book.registry import Registry
+from book.tables import MARK, table
+
+FORMULA_LINE = re.compile(r"^\*Formula ([\w-]+)\.\*$", re.MULTILINE)
+FORMULA_LIKE = re.compile(r"^\W*Formulas? [a-z0-9]+[\w-]*\.?\*+\s*$", re.MULTILINE)
+CHAPTER_LINK = re.compile(r"\]\((\.\./(\w+)/\w+\.ipynb)(?:#[^)]*)?\)")
+DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+PROTECTED = re.compile(r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>)", re.DOTALL)
+BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+
+
+class PageError(Exception):
+    """A chapter's notebook that cannot become a page; each line says what to mend."""
+
+
+def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bool = False) -> NotebookNode:
+    """The notebook that the book shows for a chapter.
+
+    Args:
+        chapter: where the source notebook is.
+        registry: the formulas and terms that the text names.
+        there: the chapters of the book, which links may point to.
+        solutions: whether a folded solution follows each answer cell.
+
+    Raises:
+        PageError: every unknown formula, dead link and missing text alternative.
+    """
+    source = chapter.notebook
+    exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
+    cells, problems, linked = [], [], set()
+    for number, cell in enumerate(cleared(chapter).cells):
+        exercise, role = exercises.get(number, (None, None))
+        where = f"{chapter.stem}, cell {number}"
+        cell.metadata = NotebookNode({"tags": tags(cell), **{k: v for k, v in cell.metadata.items() if k == "alt"}})
+        if cell.cell_type == "markdown":
+            problems += [f"{where}: {problem}" for problem in _problems(cell.source, registry, there)]
+            if not problems:
+                cell.source = _text(cell.source, chapter, registry, linked, first=number == 0)
+            if role == "header":
+                cell.source = _header(cell.source, exercise)
+        else:
+            problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
+        if role in ("answer", "test"):
+            _dress(cell, exercise, role)
+        cells.append(cell)
+        if solutions and role == "answer":
+            cells.append(_solution(source.cells[number], exercise))
+    if problems:
+        raise PageError("\n".join(problems))
+    result = deepcopy(source)
+    result.cells = cells
+    result.metadata = NotebookNode(kernelspec=source.metadata.get("kernelspec", {}), language_info={"name": "python"})
+    return result
+
+
+def cleared(chapter: Chapter) -> NotebookNode:
+    """The source notebook after nbgrader's preprocessors, without the outputs that could tell an answer.
+
+    Raises:
+        PageError: if nbgrader refuses a cell's marks.
+    """
+    notebook, config = deepcopy(chapter.notebook), course_config(chapter.root)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and (_nbgrader(cell, "solution") or _nbgrader(cell, "grade")):
+            cell.outputs, cell.execution_count = [], None
+    for step in (ClearSolutions, ClearHiddenTests, ClearMarkScheme):
+        try:
+            notebook, _ = step(config=config).preprocess(notebook, {})
+        except RuntimeError as error:
+            raise PageError(f"{chapter.stem}: nbgrader cannot clear the notebook: {error}") from error
+    return notebook
+
+
+def _nbgrader(cell: NotebookNode, flag: str) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get(flag))
+
+
+def _parts(exercise: Exercise):
+    yield exercise.header, "header"
+    yield exercise.answer, "answer"
+    if not exercise.by_hand:
+        yield exercise.test, "test"
+
+
+# ---------------------------------------------------------------- text
+
+
+def _problems(text: str, registry: Registry, there: set[str]):
+    known = FORMULA_LINE.findall(text)
+    yield from (f"formula {id} is not in book/reference/formulas.yml: add its entry or mend the id" for id in known if id not in registry.formulas)
+    if len(FORMULA_LIKE.findall(text)) > len(known):
+        yield "a line that names a formula has the form *Formula e23.* and stands alone"
+    for target, slug in CHAPTER_LINK.findall(text):
+        if slug not in there or target != f"../{slug}/{slug}.ipynb":
+            yield f"the link to {target} is dead: the book has no such chapter; name it without a link until it is there"
+
+
+def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], first: bool) -> str:
+    if text.lstrip().startswith(MARK):
+        return table(registry, chapter.stem, links=True)
+    if first:
+        text = _lead(text, chapter)
+    text = DETAILS.sub(_folded, text)
+    text = _link_terms(text, chapter, registry, linked)
+    return FORMULA_LINE.sub(lambda m: badge(registry.formulas[m[1]].id, registry.formulas[m[1]].receipt), text)
+
+
+def badge(id: str, receipt: str) -> str:
+    """A link to a formula's entry that shows the kind of its receipt."""
+    return f"[{{ref}}`Formula {id} · {receipt} <formula-{id}>`]{{.receipt .receipt-{receipt}}}"
+
+
+def _lead(text: str, chapter: Chapter) -> str:
+    """The first cell with the promise set apart and the way to the student's notebook."""
+    title, _, rest = text.partition("\n")
+    promise, _, rest = rest.strip().partition("\n")
+    lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n"
+    if chapter.release.exists():
+        lead += f'\n<p class="notebook"><a href="../notebooks/{chapter.release.name}" download>Open as notebook</a></p>\n'
+    return f"{title}\n\n{lead}\n{rest.strip()}"
+
+
+def _folded(match: re.Match) -> str:
+    """Hints as HTML that both JupyterLab and the book read: here their mathematics and code become Markdown."""
+    body = match[2].strip()
+    if "\n\n" not in body:  # JupyterLab reads such a body as HTML
+        body = re.sub(r"<pre>(?:<code>)?\n?(.*?)\n?(?:</code>)?</pre>", lambda m: f"\n\n```python\n{html.unescape(m[1])}\n```\n\n", body, flags=re.DOTALL)
+        body = re.sub(r"<code>(.*?)</code>", lambda m: f"``{html.unescape(m[1])}``" if "`" in m[1] else f"`{html.unescape(m[1])}`", body, flags=re.DOTALL)
+        body = re.sub(r"<br\s*/?>", "\n\n", body)
+    return f'<details class="hint"><summary>{match[1]}</summary>\n\n{body.strip()}\n\n</details>\n'
+
+
+def _link_terms(text: str, chapter: Chapter, registry: Registry, linked: set[str]) -> str:
+    """Link each bold glossary term where the chapter first has it."""
+    names = {name.casefold(): term for term in registry.terms.values() for name in (term.term, *term.also)}
+
+    def link(match: re.Match) -> str:
+        shown = match[1]
+        folded = shown.casefold().strip(".,:;")
+        term = names.get(folded) or names.get(folded.removesuffix("s"))
+        if term is None or term.term in linked or re.search(r"[`$<>\[]", shown):
+            return match[0]
+        linked.add(term.term)
+        return f"**{{term}}`{shown} <{term.term}>`**"
+
+    return "".join(part if i % 2 else BOLD.sub(link, part) for i, part in enumerate(PROTECTED.split(text)))
+
+
+# ---------------------------------------------------------------- exercises
+
+
+def anchor(exercise_id: str) -> str:
+    """The page's anchor of an exercise: ch04.scaling is exercise-ch04-scaling."""
+    return "exercise-" + re.sub(r"[^a-z0-9]+", "-", exercise_id.lower())
+
+
+def _header(text: str, exercise: Exercise) -> str:
+    match = HEADER.search(text)
+    points = f"{exercise.points:g} point{'s' if exercise.points != 1 else ''}"
+    facts = [
+        f'<span class="exercise-id">Exercise {exercise.id}</span>',
+        f"<span>{points}</span>",
+        f'<span role="img" aria-label="difficulty {exercise.stars} of 5">{"★" * exercise.stars}<span class="rest">{"★" * (5 - exercise.stars)}</span></span>',
+        f"<span>{exercise.minutes} min</span>",
+        f"<span>{exercise.form}</span>",
+    ]
+    head = f'<p class="exercise-head">{"".join(facts)}</p>'
+    return f"({anchor(exercise.id)})=\n:::::{{div}} exercise\n{head}\n\n{(text[: match.start()] + text[match.end() :]).strip()}\n:::::"
+
+
+def _dress(cell: NotebookNode, exercise: Exercise, role: str) -> None:
+    cell.metadata.tags = [*cell.metadata.tags, f"exercise-{role}"]
+    if role == "test":
+        _fold(cell, "the test that you see")
+    elif cell.cell_type == "markdown":
+        cell.source = f"::::{{div}} exercise-written\n{cell.source}\n::::"
+
+
+def _solution(cell: NotebookNode, exercise: Exercise) -> NotebookNode:
+    """A folded solution, from the answer cell of the source."""
+    lines = [line for line in cell.source.splitlines() if not re.search(r"### (BEGIN|END) (SOLUTION|MARK SCHEME)", line)]
+    inside = "\n".join(lines)
+    if cell.cell_type == "code":
+        inside = f"```python\n{inside}\n```"
+    elif marks := regions(cell.source, "MARK SCHEME"):
+        inside = inside.replace(marks[0].strip(), f"**Mark scheme**\n\n{marks[0].strip()}")
+    return new_markdown_cell(f"::::{{admonition}} Solution of {exercise.id}\n:class: dropdown solution\n\n{inside}\n::::")
+
+
+# ---------------------------------------------------------------- code cells and their outputs
+
+
+def _code(cell: NotebookNode, first: bool):
+    """Give a code cell its look on the page; yields what is wrong with it."""
+    found = tags(cell)
+    for output in cell.get("outputs", []):
+        output.pop("execution_count", None)
+    if first:
+        _fold(cell, "the imports")
+    if "figure" in found:
+        _fold(cell, "the code of this figure")
+        if not cell.metadata.get("alt"):
+            yield 'a figure has a text alternative: cell metadata "alt"'
+        cell.metadata["mystnb"]["image"] = {"alt": cell.metadata.pop("alt", "")}
+        for output in cell.outputs:
+            if "image/svg+xml" in output.get("data", {}):
+                output.data = NotebookNode({"image/svg+xml": output.data["image/svg+xml"]})
+    if "widget" in found:
+        _fold(cell, "the code of this figure")
+        bundles = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
+        if len(bundles) != 1:
+            yield "a widget cell has one stored output that is a widget: run the notebook (autograder run)"
+            return
+        try:
+            cell.outputs = [new_output("display_data", {"text/html": widget(bundles[0])})]
+        except FileNotFoundError as error:
+            yield f"the widget's module is missing: {error}"
+
+
+def _fold(cell: NotebookNode, what: str) -> None:
+    cell.metadata.tags = [*cell.metadata.tags, "hide-input"]
+    cell.metadata.setdefault("mystnb", NotebookNode()).update(code_prompt_show=f"Show {what}", code_prompt_hide=f"Hide {what}")
+
+
+def widget(bundle: dict) -> str:
+    """The page's copy of a widget: module and state for `widgets.js`, and the text for everybody else.
+
+    Raises:
+        FileNotFoundError: if `course/widgets` has no such module.
+    """
+    module = bundle["module"]
+    if not re.fullmatch(r"\w+", module) or not (WIDGETS / f"{module}.js").exists():
+        raise FileNotFoundError(f"course/widgets/{module}.js")
+    island = json.dumps({"esm": esm(module), "state": bundle["state"]}, sort_keys=True).replace("<", "\\u003c")
+    return (
+        f'<div class="course-widget-host" data-module="{module}">\n'
+        f'<script type="application/json">{island}</script>\n'
+        f'<p class="course-alternative">{html.escape(bundle["text"])}</p>\n</div>'
+    )

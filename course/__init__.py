@@ -1,0 +1,1 @@
+"""The reference code of The Mathematics of Transformers, one module a chapter."""

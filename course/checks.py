@@ -1,0 +1,699 @@
+"""What the tests of an exercise are written with.
+
+The same few words serve in a visible test, a hidden test, plain nbgrader and the autograder::
+
+    exercise = Exercise("ch04.attention", points=4)
+    with exercise.part("the worked example"):
+        check(attention).on(Q, K, V).returns([[1.360, 0.640, 0.360], [1.5, 0.5, 0.5]], atol=5e-4, see="worked-example")
+    ### BEGIN HIDDEN TESTS
+    with exercise.part("any shape", points=3):
+        for case in draw(8):
+            T, S, d_k = case.integer(1, 9), case.integer(1, 9), case.integer(1, 64)
+            check(attention).on(case.normal(T, d_k), case.normal(S, d_k), case.normal(S, 5)).agrees_with(reference)
+    with exercise.part("arguments", points=1):
+        ...
+    ### END HIDDEN TESTS
+    exercise.score()
+
+A part is passed or failed as a whole. `score` returns the points earned as a Python float, which
+nbgrader reads as partial credit, and raises when nothing was earned. Nothing is compared by
+broadcasting, and a tolerance is asked for or derived, never a habit.
+"""
+
+import copy
+import math
+import os
+import random
+import secrets
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+__all__ = ["CheckFailed", "Draw", "Exercise", "Probe", "check", "difference", "draw"]
+
+SEED_VARIABLE = "COURSE_CHECK_SEED"
+SAFETY = 8  # times the error that rounding the inputs alone can cause
+
+explain: Callable[["Exercise"], str | None] | None = None
+"""Set by a grader: turns the probes of a failed exercise into the misconception that explains them."""
+
+
+class CheckFailed(AssertionError):
+    """A test of an exercise failed; the text is written for the student."""
+
+    def __init__(self, message: str, see: str | None = None):
+        super().__init__(message)
+        self.see = see
+
+    def _render_traceback_(self):
+        # The frames of a test would show its hidden lines.
+        return str(self).splitlines()
+
+
+@dataclass
+class Raised:
+    """What a call did when it did not return."""
+
+    error: Exception
+
+    @property
+    def name(self) -> str:
+        return type(self.error).__name__
+
+
+@dataclass
+class Returned:
+    """What a call returned, and its arguments afterwards."""
+
+    value: object
+    arguments: object = None
+
+
+@dataclass
+class Probe:
+    """One observation of the student's object that can be repeated on another one.
+
+    `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
+    `Returned`; `seen` is what the student's object gave.
+    """
+
+    name: str
+    observe: Callable
+    seen: Raised | Returned
+
+
+# ---------------------------------------------------------------- the exercise
+
+
+class Exercise:
+    """The tests of one exercise and the points they give.
+
+    Args:
+        id: the exercise's name everywhere, such as ``"ch04.attention"``.
+        points: what the exercise is worth, a positive number.
+
+    Raises:
+        ValueError: if `points` is not positive.
+    """
+
+    _current: "Exercise | None" = None
+
+    def __init__(self, id: str, points: float):
+        if not points > 0:
+            raise ValueError(f"{id}: points must be positive, got {points!r}")
+        self.id, self.points = id, float(points)
+        self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbits(31))
+        self.parts: list[tuple[str, float, str | None]] = []  # name, points, failure
+        self.probes: list[Probe] = []
+        self.draws = 0
+        Exercise._current = self
+
+    @contextmanager
+    def part(self, name: str, points: float = 0):
+        """Tests that are passed or failed together. A visible part is usually worth 0 points."""
+        Exercise._current = self
+        try:
+            yield
+        except CheckFailed as failure:
+            self.parts.append((name, points, f"{failure}{_read(failure.see)}"))
+        except NameError as error:
+            self.parts.append((name, points, f"`{error.name}` does not exist yet: write it in the cell above and run that cell."))
+        except Exception as error:
+            self.parts.append((name, points, _told(error)))
+        else:
+            self.parts.append((name, points, None))
+
+    def score(self) -> float:
+        """The points earned, as a Python float in [0, points].
+
+        Prints what failed. Raises `CheckFailed` when nothing was earned, so that plain nbgrader
+        gives zero, and when no part ran at all.
+        """
+        failures = [(name, text) for name, _, text in self.parts if text is not None]
+        worth = sum(points for _, points, _ in self.parts)
+        earned = sum(points for _, points, text in self.parts if text is None)
+        if worth == 0:  # the hidden parts are not in the student's notebook
+            earned, total = (0.0, self.points) if failures or not self.parts else (self.points, self.points)
+            verdict = "the tests you can see pass" if earned else "the tests you can see do not pass yet"
+        else:
+            if not math.isclose(worth, self.points):
+                raise ValueError(f"{self.id}: its parts are worth {worth:g} points, the exercise {self.points:g}")
+            total = self.points
+            verdict = f"{earned:g} of {total:g} points"
+        lines = [f"{self.id}: {verdict}."] + [f"- {name}: {text}" for name, text in failures]
+        if not self.parts:
+            lines.append("- No test ran.")
+        if failures and explain is not None:
+            sentence = explain(self)
+            if sentence:
+                lines.append(sentence)
+        message = "\n".join(lines)
+        if earned == 0:
+            raise CheckFailed(message)
+        print(message)
+        return min(max(float(earned), 0.0), self.points)
+
+
+def _read(see: str | None) -> str:
+    return f" Read: {see.replace('-', ' ').capitalize()} (#{see})." if see else ""
+
+
+def _told(error: Exception) -> str:
+    """An error of the student's code (or of a test) in one line, with the student's own line."""
+    if isinstance(error, NotImplementedError):
+        return "not written yet (NotImplementedError)."
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__ and "site-packages" not in f.filename
+    ]
+    where = ""
+    if frames and frames[-1].name != "<module>":  # a module-level frame is the test's own line
+        where = f", in {frames[-1].name}: `{(frames[-1].line or '').strip()}`"
+    return f"{type(error).__name__}: {_short(str(error), 200)}{where}"
+
+
+# ---------------------------------------------------------------- random cases
+
+
+class Draw:
+    """Random inputs of one test case. Every draw has its own seed."""
+
+    def __init__(self, seed: int):
+        self.generator = torch.Generator().manual_seed(seed)
+        self.random = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
+        return self.random.randint(low, high)
+
+    def number(self, low: float = 0.0, high: float = 1.0) -> float:
+        """A float, uniform between `low` and `high`."""
+        return self.random.uniform(low, high)
+
+    def choice(self, options):
+        """One of `options`."""
+        return self.random.choice(list(options))
+
+    def normal(self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype=torch.float32) -> torch.Tensor:
+        """A tensor of independent normal numbers."""
+        return (mean + std * torch.randn(*shape, generator=self.generator, dtype=torch.float64)).to(dtype)
+
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0, dtype=torch.float32) -> torch.Tensor:
+        """A tensor of independent uniform numbers."""
+        return (low + (high - low) * torch.rand(*shape, generator=self.generator, dtype=torch.float64)).to(dtype)
+
+    def integers(self, *shape: int, low: int, high: int) -> torch.Tensor:
+        """An int64 tensor with entries from `low` to `high`, both included."""
+        return torch.randint(low, high + 1, shape, generator=self.generator)
+
+    def permutation(self, n: int) -> torch.Tensor:
+        """0 … n − 1 in random order, int64."""
+        return torch.randperm(n, generator=self.generator)
+
+
+def draw(n: int) -> Iterator[Draw]:
+    """`n` random cases, new in every grading run.
+
+    The run's seed is in the failure message; set ``COURSE_CHECK_SEED`` to draw the same again.
+    """
+    exercise = Exercise._current
+    for _ in range(n):
+        if exercise is None:
+            yield Draw(secrets.randbits(31))
+        else:
+            exercise.draws += 1
+            yield Draw(zlib.crc32(f"{exercise.seed}/{exercise.id}/{exercise.draws}".encode()))
+
+
+# ---------------------------------------------------------------- checks
+
+
+def check(answer=None, /, **named):
+    """Start a check of a function or class, ``check(f)``, or of a named value, ``check(scores=scores)``."""
+    if named:
+        if answer is not None or len(named) != 1:
+            raise TypeError("check takes one function or class, or one named value: check(f) or check(name=value)")
+        ((name, value),) = named.items()
+        return Value(name, value)
+    if not callable(answer):
+        raise CheckFailed(f"a function was expected, {_kind(answer)} came. If it is a value, name it: check(name=value).")
+    return Subject(answer)
+
+
+class Subject:
+    """A function or class under test."""
+
+    def __init__(self, answer: Callable):
+        self.answer = answer
+        self.name = getattr(answer, "__name__", "the function")
+
+    def on(self, *args, **kwargs) -> "Call":
+        """Call it with these arguments. They are copied, so nothing the student does reaches the test's own."""
+
+        def observe(answer):
+            a, k = _copy(args), _copy(kwargs)
+            torch.manual_seed(0)
+            try:
+                return Returned(answer(*a, **k), (a, k))
+            except Exception as error:
+                return Raised(error)
+
+        return Call(self, observe, _describe(args, kwargs), args, kwargs)
+
+    def using(self, use: Callable, what: str = "") -> "Call":
+        """Do anything with it: `use(answer)` is called with the student's object, and with the reference in its turn.
+
+        For classes, for several calls in a row, for anything that one call cannot say.
+        `what` completes the sentence "When …".
+        """
+
+        def observe(answer):
+            torch.manual_seed(0)
+            try:
+                return Returned(use(answer))
+            except Exception as error:
+                return Raised(error)
+
+        return Call(self, observe, what, (), {}, use)
+
+
+class Call:
+    """One use of a function or class under test."""
+
+    def __init__(self, subject: Subject, observe: Callable, what: str, args: tuple, kwargs: dict, use: Callable | None = None):
+        self.subject, self.observe, self.what, self.use = subject, observe, what, use
+        self.args, self.kwargs = args, kwargs
+        self.seen = _record(subject.name, observe, subject.answer)
+
+    def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
+        """The result has the values of `expected`, to a tolerance that says how it was rounded.
+
+        A nested list stands for a tensor or array of any float dtype; shapes must be equal.
+        """
+        value = self._value(see)
+        told = difference(_like(expected, value), value, atol=atol, rtol=rtol)
+        self._fail_if(told, see)
+        return self
+
+    def agrees_with(self, reference: Callable, *, see: str | None = None, rtol: float = 0.0, atol: float = 0.0) -> "Call":
+        """Same type, shape, dtype and values as `reference` on these arguments, or the same kind of error.
+
+        The tolerance is derived: what rounding the inputs to their dtype does to the result of
+        the reference in float64, plus the reference's own error, times `SAFETY`.
+        `rtol` and `atol` are added, for a task that asks for an approximation.
+        """
+        expected = self.observe(reference)
+        if isinstance(expected, Raised):
+            return self.raises(type(expected.error), see=see)
+        value = self._value(see)
+        bounds = _bounds(self, reference, expected.value)
+        told = difference(expected.value, value, bounds=bounds, rtol=rtol, atol=atol)
+        self._fail_if(told, see)
+        return self
+
+    def gradients_agree_with(self, reference: Callable, *, see: str | None = None) -> "Call":
+        """The gradients with respect to every float tensor argument are those of `reference`, in float64.
+
+        Agreement to half the digits of float64: rounding costs far less, a wrong formula far more.
+        """
+
+        def observe(answer):
+            torch.manual_seed(0)
+            try:
+                return Returned(_gradients(answer, self.args, self.kwargs))
+            except Exception as error:
+                return Raised(error)
+
+        seen, expected = _record(self.subject.name, observe, self.subject.answer), observe(reference)
+        if isinstance(seen, Raised):
+            self._fail_if(f"backward failed with {_told(seen.error)}", see)
+        for mine, right in zip(seen.value, expected.value, strict=True):
+            scale = float(right.abs().max()) if right.numel() else 0.0
+            told = difference(right, mine, atol=math.sqrt(torch.finfo(torch.float64).eps) * max(scale, 1.0))
+            self._fail_if(told and f"the gradient is off: {told}", see)
+        return self
+
+    def leaves_arguments_alone(self, *, see: str | None = None) -> "Call":
+        """The call does not change what it was given."""
+        self._value(see)
+        told = difference((self.args, self.kwargs), self.seen.arguments)
+        self._fail_if(told and f"`{self.subject.name}` changed an argument in place: {told}", see)
+        return self
+
+    def satisfies(self, predicate: Callable, claim: str, *, see: str | None = None) -> "Call":
+        """`predicate(result)` is true; `claim` says so in words ("each row sums to one")."""
+        value = self._value(see)
+        try:
+            holds = bool(predicate(value))
+        except Exception as error:
+            self._fail_if(f"it does not hold that {claim}: {_told(error)} ({_short(_show(value))} came)", see)
+        self._fail_if(None if holds else f"it does not hold that {claim} ({_short(_show(value))} came)", see)
+        return self
+
+    def raises(self, error: type[Exception], *, see: str | None = None) -> "Call":
+        """The call raises `error` or a subclass of it."""
+        if isinstance(self.seen, Returned):
+            self._fail_if(f"{error.__name__} was expected, but a result came: {_short(_show(self.seen.value))}", see)
+        if not isinstance(self.seen.error, error):
+            self._fail_if(f"{error.__name__} was expected, {_told(self.seen.error)} came", see)
+        return self
+
+    def _value(self, see):
+        if isinstance(self.seen, Raised):
+            self._fail_if(_told(self.seen.error), see)
+        return self.seen.value
+
+    def _fail_if(self, told: str | None, see: str | None) -> None:
+        if told:
+            name = self.subject.name
+            where = f"{name}({self.what})" if self.use is None else f"{name}, {self.what}" if self.what else name
+            raise CheckFailed(f"{where}: {told}", see)
+
+
+class Value:
+    """A value under test: a number, a choice, an order, a formula."""
+
+    def __init__(self, name: str, value):
+        self.name, self.value = name, value
+        _record(name, Returned, value)
+
+    def equals(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Value":
+        """The value is right; the message never tells what is right."""
+        if difference(_like(expected, self.value), self.value, atol=atol, rtol=rtol):
+            raise CheckFailed(f"{self.name} = {_short(_show(self.value))} is not right.", see)
+        return self
+
+    def is_one_of(self, *options, see: str | None = None) -> "Value":
+        """The value is one of the options of a choice or a prediction."""
+        if not any(difference(option, self.value) is None for option in options):
+            raise CheckFailed(f"{self.name} = {_short(_show(self.value))} is none of {', '.join(map(repr, options))}.", see)
+        return self
+
+    def is_number(self, *, see: str | None = None) -> "Value":
+        """The value is a finite real number."""
+        number = _number(self.value)
+        if number is None or not math.isfinite(number):
+            raise CheckFailed(f"{self.name} should be a number, {_kind(self.value)} came.", see)
+        return self
+
+    def is_like(self, example, *, see: str | None = None) -> "Value":
+        """The value has the type and shape of `example`, whatever its numbers."""
+        told = difference(_like(example, self.value), self.value, atol=math.inf)
+        if told:
+            raise CheckFailed(f"{self.name}: {told}", see)
+        return self
+
+    def is_equivalent_to(self, expression, *, see: str | None = None) -> "Value":
+        """A sympy expression that equals `expression` for all values of its symbols."""
+        import sympy
+
+        try:
+            value = sympy.sympify(self.value)
+            same = sympy.simplify(value - sympy.sympify(expression)) == 0
+        except Exception as error:
+            raise CheckFailed(f"{self.name} is not a sympy expression: {_told(error)}", see) from None
+        if not same:
+            raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
+        return self
+
+
+def _record(name: str, observe: Callable, answer):
+    seen = observe(answer)
+    if Exercise._current is not None:
+        Exercise._current.probes.append(Probe(name, observe, seen))
+    return seen
+
+
+# ---------------------------------------------------------------- comparing
+
+
+def difference(expected, value, *, atol: float = 0.0, rtol: float = 0.0, bounds=None) -> str | None:
+    """What is different between two results, in words, or None.
+
+    Types, shapes and dtypes must be equal; nothing broadcasts; nan equals nan. Lists and tuples
+    are the same to it, as are Python numbers, numpy scalars and 0-d tensors where a plain number
+    is expected. `bounds` (of the structure of `expected`) are absolute tolerances by leaf.
+    """
+    if isinstance(expected, torch.Tensor):
+        if type(value) not in (torch.Tensor, torch.nn.Parameter):
+            return f"a tensor was expected, {_kind(value)} came"
+        if value.dtype != expected.dtype:
+            return f"dtype {_dtype(expected.dtype)} was expected, {_dtype(value.dtype)} came"
+        return _array_difference(_numpy(expected), _numpy(value), atol, rtol, bounds)
+    if isinstance(expected, np.ndarray):
+        if type(value) is not np.ndarray:
+            return f"a numpy array was expected, {_kind(value)} came"
+        if value.dtype != expected.dtype:
+            return f"dtype {expected.dtype} was expected, {value.dtype} came"
+        return _array_difference(expected, value, atol, rtol, bounds)
+    if isinstance(expected, bool | np.bool_):
+        value = value.item() if type(value) in (torch.Tensor, np.bool_) and getattr(value, "ndim", 0) == 0 else value
+        return (
+            None
+            if type(value) is bool and value == bool(expected)
+            else f"{bool(expected)} was expected, {_short(_show(value))} came"
+        )
+    if (number := _number(expected)) is not None:
+        other = _number(value)
+        if other is None:
+            return f"a number was expected, {_kind(value)} came"
+        return _array_difference(np.asarray(number), np.asarray(other), atol, rtol, bounds)
+    if isinstance(expected, list | tuple):
+        if type(value) not in (list, tuple) and not (isinstance(value, tuple) and hasattr(value, "_fields")):
+            return f"a {type(expected).__name__} was expected, {_kind(value)} came"
+        if len(value) != len(expected):
+            return f"length {len(expected)} was expected, {len(value)} came: {_short(_show(value))}"
+        for i, (e, v) in enumerate(zip(expected, value, strict=True)):
+            told = difference(e, v, atol=atol, rtol=rtol, bounds=None if bounds is None else bounds[i])
+            if told:
+                return f"at [{i}] {told}"
+        return None
+    if isinstance(expected, dict):
+        if type(value) is not dict and not isinstance(value, dict):
+            return f"a dict was expected, {_kind(value)} came"
+        missing, extra = expected.keys() - value.keys(), value.keys() - expected.keys()
+        if missing or extra:
+            return f"keys differ: missing {_short(str(sorted(map(repr, missing))))}, unexpected {_short(str(sorted(map(repr, extra))))}"
+        for key, e in expected.items():
+            told = difference(e, value[key], atol=atol, rtol=rtol, bounds=None if bounds is None else bounds[key])
+            if told:
+                return f"at [{key!r}] {told}"
+        return None
+    if type(value) is not type(expected):
+        return f"{_kind(expected)} was expected, {_kind(value)} came"
+    same = expected == value
+    return None if same else f"{_short(_show(expected))} was expected, {_short(_show(value))} came"
+
+
+def _array_difference(expected: np.ndarray, value: np.ndarray, atol, rtol, bounds) -> str | None:
+    if expected.shape != value.shape:
+        return f"shape {_shape(expected.shape)} was expected, {_shape(value.shape)} came"
+    if expected.size == 0:
+        return None
+    with np.errstate(all="ignore"):
+        same = (expected == value) | (np.isnan(expected) & np.isnan(value)) if expected.dtype.kind in "fc" else expected == value
+        gap = np.where(same, 0.0, np.abs(expected.astype(np.complex128) - value.astype(np.complex128)))
+        allowed = atol + rtol * np.abs(expected) + (0.0 if bounds is None else bounds)
+        bad = ~same & ~(gap <= allowed)
+    if not bad.any():
+        return None
+    worst = np.unravel_index(int(np.argmax(np.where(bad, np.nan_to_num(gap, nan=np.inf, posinf=np.inf), -1))), expected.shape)
+    at = f" at [{', '.join(map(str, worst))}]" if worst else ""
+    several = f"{int(bad.sum())} of {bad.size} numbers are off, most" if bad.size > 1 else "off"
+    return f"{several}{at}: {_figure(expected[worst])} was expected, {_figure(value[worst])} came"
+
+
+def _bounds(call: Call, reference: Callable, expected):
+    """How far a right answer may be from the reference, for each leaf of `expected`."""
+    leaves = [x for x in _leaves((call.args, call.kwargs)) if _is_float(x)]
+    if call.use is not None or not any(_is_float(x) for x in _leaves(expected)):
+        return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
+    eps = max((_eps(x) for x in leaves), default=0.0)
+
+    def exact(sign: np.random.Generator | None):
+        def widen(x):
+            if not _is_float(x):
+                return x
+            wide = x.double() if isinstance(x, torch.Tensor) else np.asarray(x, np.float64)
+            if sign is None:
+                return wide
+            factor = 1 + eps * sign.choice([-1.0, 1.0], size=tuple(wide.shape))
+            return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
+
+        args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))
+        torch.manual_seed(0)
+        return reference(*args, **kwargs)
+
+    try:
+        wide = exact(None)
+        nudged = [exact(np.random.default_rng(i)) for i in range(3)]
+    except Exception:
+        # A reference that takes one dtype only: its own rounding is all there is to go by.
+        return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
+
+    def bound(e, w, *others):
+        if not _is_float(e):
+            return 0.0
+        spread = max(_gap(w, other) for other in others)
+        return SAFETY * (spread + _gap(w, e) + _eps(e) * _magnitude(w))
+
+    return _map(bound, expected, wide, *nudged)
+
+
+def _gradients(answer, args, kwargs):
+    def leaf(x):
+        if isinstance(x, torch.Tensor) and x.is_floating_point():
+            return x.detach().double().requires_grad_(True)
+        return x
+
+    args, kwargs = _map(leaf, (_copy(args), _copy(kwargs)))
+    inputs = [x for x in _leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    outputs = [x for x in _leaves(answer(*args, **kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    if not outputs:
+        raise CheckFailed("the result does not depend on the arguments for autograd (detached, or computed outside torch)")
+    generator = torch.Generator().manual_seed(0)
+    loss = sum((x * torch.randn(x.shape, generator=generator, dtype=x.dtype)).sum() for x in outputs)
+    grads = torch.autograd.grad(loss, inputs, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, grads, strict=True)]
+
+
+# ---------------------------------------------------------------- small things
+
+
+def _copy(x):
+    """A copy that shares nothing and keeps strides, so that a non-contiguous argument stays one."""
+    if isinstance(x, torch.Tensor) and not isinstance(x, torch.nn.Parameter):
+        y = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) if 0 not in x.stride() else torch.empty_like(x)
+        return y.copy_(x.detach()).requires_grad_(x.requires_grad)
+    if isinstance(x, list | tuple) and not hasattr(x, "_fields"):
+        return type(x)(_copy(y) for y in x)
+    if type(x) is dict:
+        return {k: _copy(v) for k, v in x.items()}
+    return x if callable(x) and not isinstance(x, torch.nn.Module) else copy.deepcopy(x)
+
+
+def _map(f, x, *others):
+    if isinstance(x, list | tuple):
+        return type(x)(_map(f, *both) for both in zip(x, *others, strict=True)) if not hasattr(x, "_fields") else f(x, *others)
+    if type(x) is dict:
+        return {k: _map(f, v, *(o[k] for o in others)) for k, v in x.items()}
+    return f(x, *others)
+
+
+def _leaves(x):
+    if isinstance(x, list | tuple):
+        for y in x:
+            yield from _leaves(y)
+    elif isinstance(x, dict):
+        for y in x.values():
+            yield from _leaves(y)
+    else:
+        yield x
+
+
+def _like(expected, value):
+    """A nested list becomes an array of the kind that came, so that authors can write plain numbers."""
+    if isinstance(expected, list | tuple | float | int) and not isinstance(expected, bool):
+        if type(value) in (torch.Tensor, torch.nn.Parameter) and isinstance(expected, list | tuple):
+            wanted = torch.as_tensor(expected)
+            return wanted.to(value.dtype) if wanted.is_floating_point() and value.is_floating_point() else wanted
+        if type(value) is np.ndarray and isinstance(expected, list | tuple):
+            wanted = np.asarray(expected)
+            return wanted.astype(value.dtype) if wanted.dtype.kind == "f" and value.dtype.kind == "f" else wanted
+    return expected
+
+
+def _number(x) -> float | int | None:
+    if type(x) in (int, float) or isinstance(x, np.integer | np.floating):
+        return x.item() if isinstance(x, np.generic) else x
+    if type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray) and x.ndim == 0 and str(x.dtype) not in ("torch.bool", "bool"):
+        return x.item()
+    return None
+
+
+def _is_float(x) -> bool:
+    if isinstance(x, torch.Tensor):
+        return x.is_floating_point()
+    return type(x) is float or (isinstance(x, np.floating | np.ndarray) and x.dtype.kind == "f")
+
+
+def _numpy(x) -> np.ndarray:
+    x = x.detach().cpu().resolve_conj()
+    return (x.double() if x.is_floating_point() else x).numpy()
+
+
+def _double(x) -> np.ndarray:
+    return _numpy(x) if isinstance(x, torch.Tensor) else np.asarray(x, np.float64)
+
+
+def _eps(x) -> float:
+    if isinstance(x, torch.Tensor):
+        return torch.finfo(x.dtype).eps
+    return float(np.finfo(x.dtype if isinstance(x, np.ndarray | np.generic) else np.float64).eps)
+
+
+def _magnitude(x) -> float:
+    finite = _double(x)[np.isfinite(_double(x))] if np.ndim(_double(x)) else np.atleast_1d(_double(x))
+    return float(np.abs(finite).max()) if finite.size else 0.0
+
+
+def _gap(a, b) -> float:
+    a, b = _double(a), _double(b)
+    if a.shape != b.shape:
+        return 0.0
+    with np.errstate(all="ignore"):
+        gap = np.abs(a - b)
+    return float(gap[np.isfinite(gap)].max(initial=0.0))
+
+
+def _describe(args: tuple, kwargs: dict) -> str:
+    return _short(", ".join([_show(x) for x in args] + [f"{k}={_show(v)}" for k, v in kwargs.items()]), 160)
+
+
+def _show(x) -> str:
+    if isinstance(x, torch.Tensor | np.ndarray):
+        dtype = _dtype(x.dtype)
+        if x.size and np.prod(x.shape) <= 4:
+            numbers = np.array2string(
+                _numpy(x) if isinstance(x, torch.Tensor) else x, precision=4, separator=", ", suppress_small=True
+            )
+            return f"{' '.join(numbers.split())} {dtype}"
+        return f"{dtype} {_shape(x.shape)}"
+    if isinstance(x, list | tuple):
+        inside = ", ".join(_show(y) for y in x)
+        return f"[{inside}]" if isinstance(x, list) else f"({inside})"
+    if callable(x) and hasattr(x, "__name__"):
+        return x.__name__
+    return repr(x)
+
+
+def _kind(x) -> str:
+    if x is None or x is Ellipsis:
+        return "nothing" if x is None else "the ellipsis `...`"
+    if isinstance(x, torch.Tensor | np.ndarray):
+        return f"a {'tensor' if isinstance(x, torch.Tensor) else 'numpy array'} of shape {_shape(x.shape)}"
+    name = type(x).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}" + (
+        f" ({_short(repr(x), 40)})" if isinstance(x, str | int | float) else ""
+    )
+
+
+def _shape(shape) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _dtype(dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _figure(x) -> str:
+    return f"{x:.6g}" if np.issubdtype(np.asarray(x).dtype, np.floating) else str(x)
+
+
+def _short(text: str, length: int = 90) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"

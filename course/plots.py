@@ -1,0 +1,92 @@
+"""One look for all figures: a palette whose colours mean the same everywhere, and readable SVG.
+
+`COLOURS` is shared with the book's style sheet (a test holds the two equal).
+"""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+
+COLOURS = {
+    "query": "#0072B2",
+    "key": "#E69F00",
+    "value": "#009E73",
+    "residual": "#7A7A7A",
+    "weights": "#AA4499",
+    "right": "#5B6CD9",
+    "wrong": "#D55E00",
+}
+
+INK = "#767676"  # reads on white and on near-black alike: 4.5 to 1 on both
+
+SERIES = ["#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00", "#56B4E9", "#7A7A7A"]
+
+
+def use() -> None:
+    """Set matplotlib to the course's style: SVG, transparent, one ink for light and dark pages."""
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (6.4, 3.6),
+            "figure.facecolor": "none",
+            "figure.constrained_layout.use": True,
+            "savefig.facecolor": "none",
+            "savefig.transparent": True,
+            "axes.facecolor": "none",
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.titlecolor": INK,
+            "axes.titlesize": 11,
+            "axes.labelsize": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.prop_cycle": mpl.cycler(color=SERIES),
+            "axes.grid": False,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "grid.color": INK,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+            "legend.fontsize": 9,
+            "lines.linewidth": 2,
+            "image.cmap": "viridis",
+            "svg.hashsalt": "course",  # the same figure gives the same bytes
+        }
+    )
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+    except ImportError:
+        return
+    set_matplotlib_formats("svg", metadata={"Date": None, "Creator": None})
+
+
+def heat_map(ax, matrix, rows, columns, *, colour: str = "weights", digits: int = 2):
+    """Draw a small matrix as a heat map with its numbers written in the cells.
+
+    Args:
+        ax: matplotlib axes.
+        matrix: (R, C) numbers in [0, 1].
+        rows, columns: R and C labels.
+        colour: a name of `COLOURS`; the cell's shade goes from transparent to it.
+        digits: decimals written in each cell; None writes nothing.
+
+    Raises:
+        ValueError: if the labels do not fit the matrix.
+    """
+    if len(rows) != len(matrix) or any(len(row) != len(columns) for row in matrix):
+        raise ValueError(f"a matrix of {len(rows)} rows and {len(columns)} columns was expected")
+    red, green, blue = mpl.colors.to_rgb(COLOURS[colour])
+    shades = mpl.colors.LinearSegmentedColormap.from_list(colour, [(red, green, blue, 0.0), (red, green, blue, 1.0)])
+    ax.imshow(matrix, cmap=shades, vmin=0, vmax=1, aspect="auto")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    if digits is not None:
+        for i, row in enumerate(matrix):
+            for j, x in enumerate(row):
+                ax.text(j, i, f"{float(x):.{digits}f}", ha="center", va="center", color="white" if x > 0.6 else INK)
+    return ax
+
+
+def save(figure, path) -> None:
+    """Write a figure as deterministic SVG."""
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)

@@ -1,0 +1,52 @@
+"""Figures one can play with: one ESM module and one class each, alive in JupyterLab and, without a kernel, in the book.
+
+A widget subclasses `Widget`, sets ``_esm = esm("attention")``, has synced traits for its state, and
+says in `describe` what it shows, for a reader who cannot see or use it.
+"""
+
+from pathlib import Path
+
+import anywidget
+
+HERE = Path(__file__).parent
+MIME = "application/vnd.course.widget+json"
+
+
+def esm(stem: str) -> str:
+    """The shared library and the widget's own module as one ES module.
+
+    Raises:
+        FileNotFoundError: if there is no ``course/widgets/<stem>.js``.
+    """
+    return (HERE / "library.js").read_text() + (HERE / f"{stem}.js").read_text()
+
+
+class Widget(anywidget.AnyWidget):
+    """An anywidget that carries its state and a text alternative in its output.
+
+    The book draws the page's live copy from them; a notebook without a kernel shows the text.
+    """
+
+    stem: str  # of the module in this folder
+    _css = (HERE / "library.css").read_text()
+
+    def describe(self) -> str:
+        """What the figure shows in its present state, in one to three sentences."""
+        raise NotImplementedError
+
+    def state(self) -> dict:
+        """The synced traits that the JavaScript side reads, as plain JSON values."""
+        return {
+            name: value
+            for name, value in self.get_state().items()
+            if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")
+        }
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        return {
+            **data,
+            "text/plain": self.describe(),
+            MIME: {"module": self.stem, "state": self.state(), "text": self.describe()},
+        }, metadata
