@@ -65,21 +65,22 @@ class Answer:
         """
         if isinstance(self.written, cell):
             return textwrap.dedent(self.written).strip()
-        if isinstance(self.written, ast.ClassDef) and len(names) > 1:
-            members = [node for node in self.written.body if getattr(node, "name", None) in names]
-            if {node.name for node in members} != set(names):
+        if isinstance(self.written, ast.ClassDef):
+            members = [node for node in self.written.body if hasattr(node, "name")]
+            if set(names) <= {node.name for node in members}:
+                return "\n\n".join(ast.unparse(node) for node in members)
+            if len(names) > 1:
                 raise ValueError(f"{self.exercise}, {self.label}: define {', '.join(names)} in the class")
-            return "\n\n".join(ast.unparse(node) for node in members)
         if isinstance(self.written, ast.AST):
             if len(names) != 1:
                 raise ValueError(
                     f"{self.exercise}, {self.label}: the solution defines {', '.join(names)}; use a class or cell(…)"
                 )
             return ast.unparse(_Rename(self.written.name, names[0]).visit(self.written))
-        if isinstance(self.written, dict) and len(names) > 1:
-            if set(self.written) != set(names):
-                raise ValueError(f"{self.exercise}, {self.label}: give a value for each of {', '.join(names)}")
+        if isinstance(self.written, dict) and set(names) <= set(self.written):
             return "\n".join(f"{name} = {value!r}" for name, value in self.written.items())
+        if isinstance(self.written, dict) and len(names) > 1:
+            raise ValueError(f"{self.exercise}, {self.label}: give a value for each of {', '.join(names)}")
         if len(names) != 1:
             raise ValueError(f"{self.exercise}, {self.label}: the solution defines {', '.join(names)}; give a dict")
         return f"{names[0]} = {self.written!r}"
@@ -162,8 +163,8 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         namespace: the names of the test's notebook; it is not changed.
     """
     names = list(dict.fromkeys(probe.name for probe in exercise.probes))
-    if not names:
-        return None
+    if not names or exercise.missing:
+        return None  # what is not there is no mistake
     returned = any(isinstance(probe.seen, checks.Returned) for probe in exercise.probes)
     for answer in answers:
         if answer.right or answer.exercise != exercise.id:
@@ -171,11 +172,10 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         theirs = dict(namespace)
         try:
             exec(compile(answer.source(names), answer.label, "exec"), theirs)
+            agree = all(same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes)
         except Exception:
-            continue  # an answer that cannot be run here explains nothing
-        if all(
-            probe.name in theirs and same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes
-        ):
+            continue  # an answer that cannot be run or compared here explains nothing
+        if agree:
             return answer
     return None
 

@@ -1,6 +1,7 @@
 """Where chapters are and what is in them."""
 
 import ast
+import contextlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,9 +94,11 @@ class Chapter:
             answer = test if form == "written" else by_id.get(f"{name}-answer")
             if answer is None:
                 raise CourseError(f"{id}: no answer cell with the nbgrader id {name}-answer")
-            points = self.notebook.cells[test].metadata.nbgrader.points
+            points = self.notebook.cells[test].metadata.nbgrader.get("points")
             if points != int(match["points"]):
-                raise CourseError(f"{id}: the header says {match['points']} points, the test cell {points:g}")
+                raise CourseError(f"{id}: the header says {match['points']} points, the test cell {points}")
+            if id in {exercise.id for exercise in found}:
+                raise CourseError(f"{id}: two exercises have this id")
             found.append(Exercise(id, float(points), len(match["stars"]), int(match["minutes"]), form, i, answer, test))
         graded = {nbgrader_id(grade_id(c)) for c in self.notebook.cells if c.metadata.get("nbgrader", {}).get("grade")}
         if orphans := graded - {nbgrader_id(exercise.id) for exercise in found}:
@@ -107,6 +110,24 @@ class Chapter:
         """The slugs of the chapter's headings."""
         lines = "\n".join(c.source for c in self.notebook.cells if c.cell_type == "markdown").splitlines()
         return [slug(line.lstrip("# ")) for line in lines if re.match(r"#{1,4} ", line)]
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """The import of each name that the chapter's own cells import and that no cell defines."""
+        found, defined = {}, set()
+        for cell in self.notebook.cells:
+            if cell.cell_type != "code" or "slow" in tags(cell):
+                continue
+            with contextlib.suppress(SyntaxError):  # a cell with magics
+                defined.update(bound_names(cell.source))
+                given = cell.metadata.get("nbgrader", {})
+                if given.get("solution") or given.get("grade"):
+                    continue
+                for node in ast.parse(cell.source).body:
+                    for name in node.names if isinstance(node, ast.Import | ast.ImportFrom) else []:
+                        node.names = [name]
+                        found[(name.asname or name.name).split(".")[0]] = ast.unparse(node)
+        return {name: line for name, line in found.items() if name not in defined}
 
     def asked(self, exercise: Exercise) -> list[str]:
         """The names that the answer cell defines and the test cell uses."""

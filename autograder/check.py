@@ -6,6 +6,7 @@ The notebook is run once; at each exercise the solution, the empty stub and ever
 
 import ast
 import os
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -30,6 +31,7 @@ class Result:
     named: int = 0
     seconds: float = 0.0
     misses: list[str] = field(default_factory=list)
+    points: dict[str, float] = field(default_factory=dict)  # of each answer by label, with the first seed
 
 
 def check_chapter(chapter: Chapter, seeds: tuple[int, ...] = SEEDS) -> list[Result]:
@@ -88,9 +90,15 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
         graded = NotebookNode(test, outputs=shell.run(test.source))
         return score(graded), _said(graded)
 
+    def complete(points: float) -> bool:
+        # A visible part is worth nothing, but a right answer must pass it too.
+        parts = getattr(shell.user_ns.get("exercise"), "parts", [])
+        return points == exercise.points and not any(text for *_, text in parts)
+
     for seed in seeds:
         points, said = grade(cells[exercise.answer].source, seed)
-        if points != exercise.points:
+        result.points.setdefault("the solution", points)
+        if not complete(points):
             result.misses.append(f"the solution gets {points:g} of {exercise.points:g} points (seed {seed}): {said}")
     points, said = grade(stub(cells[exercise.answer]), seeds[0])
     if points != 0:
@@ -102,16 +110,17 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
             result.misses.append(str(error))
             continue
         rejected, named = True, True
-        for seed in seeds if answer.right else seeds[:1]:
+        for seed in seeds:
             points, said = grade(source, seed)
-            if answer.right and points != exercise.points:
+            result.points.setdefault(answer.label, points)
+            if answer.right and not complete(points):
                 result.misses.append(f"right answer {answer.label} gets {points:g} of {exercise.points:g} (seed {seed}): {said}")
                 rejected = False
             elif not answer.right and points >= exercise.points:
                 result.misses.append(f"wrong answer {answer.label} is accepted (seed {seed})")
                 rejected = False
-            elif not answer.right and answer.sentence not in said:
-                result.misses.append(f"wrong answer {answer.label} is rejected, but not named: {said}")
+            elif not answer.right and " ".join(answer.sentence.split()) not in said:
+                result.misses.append(f"wrong answer {answer.label} is rejected, but not named (seed {seed}): {said}")
                 named = False
         result.right += answer.right and rejected
         result.wrong += not answer.right and rejected
@@ -144,7 +153,10 @@ def _lint(chapter: Chapter, exercise: Exercise, answers: list[Answer], names: li
         misses.append("the test cell uses no name that the answer cell defines")
     if not test.rstrip().endswith("exercise.score()"):
         misses.append("the test cell must end with exercise.score()")
-    if not regions(test, "HIDDEN TESTS") and exercise.form != "prediction":
+    hidden = regions(test, "HIDDEN TESTS")
+    if hidden and not re.search(r"points\s*=", "".join(hidden)):
+        misses.append("no hidden part gives points")
+    if not hidden and exercise.form != "prediction":
         misses.append("no hidden tests")
     wrong = sum(not a.right for a in answers)
     if wrong < LEAST_WRONG.get(exercise.form, 2):
@@ -154,9 +166,11 @@ def _lint(chapter: Chapter, exercise: Exercise, answers: list[Answer], names: li
     for answer in answers:
         if answer.see and answer.see not in chapter.sections:
             misses.append(f"{answer.label}: see={answer.see!r} is no section of the chapter")
-    sentences = [a.sentence for a in answers if not a.right]
+    sentences = [" ".join(a.sentence.split()) for a in answers if not a.right]
     if len(set(sentences)) < len(sentences):
         misses.append("two wrong answers share a sentence")
+    labels = [a.label for a in answers]
+    misses += [f"two answers are called {label}" for label in sorted(set(labels)) if labels.count(label) > 1]
     for node in ast.walk(ast.parse(test)):
         if (
             isinstance(node, ast.keyword)

@@ -6,6 +6,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors; must be set befo
 
 import multiprocessing
 import sys
+import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from autograder.chapters import Chapter, CourseError, find_chapters, find_root
 
@@ -70,7 +72,8 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     feedback must name the misconception. Exits with 1 on any miss.
     """
     chapters = chosen(names, root)
-    table = Table("exercise", "right accepted", "wrong rejected", "misconceptions named", "seconds")
+    table = Table(Column("exercise", no_wrap=True), "right accepted", "wrong rejected", "misconceptions named", "seconds")
+    start, found = time.perf_counter(), []
     misses, context = [], multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.warm"])
     with progress() as bar, ProcessPoolExecutor(min(jobs, len(chapters) or 1), mp_context=context) as pool:
@@ -80,6 +83,7 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
             results, error = future.result()
             if error:
                 misses.append((chapter.stem, error))
+            found += results
             for result in results:
                 style = "red" if result.misses else None
                 table.add_row(
@@ -87,6 +91,13 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
                 )
                 misses += [(result.exercise, miss) for miss in result.misses]
     console.print(table)
+    sums = [sum(getattr(result, name) for result in found) for name in ("right", "wrong", "named")]
+    console.print(
+        f"{len(found)} exercises, {sums[0]} right accepted, {sums[1]} wrong rejected, {sums[2]} misconceptions named, "
+        f"{len(misses)} misses, {time.perf_counter() - start:.1f} s",
+        highlight=False,
+        soft_wrap=True,
+    )
     for where, miss in misses:
         console.print(f"[red]{where}[/red]: {miss}", highlight=False, soft_wrap=True)
     if misses:
@@ -100,6 +111,8 @@ def _check(chapter: Chapter):
         return check_chapter(chapter), None
     except CourseError as error:
         return [], str(error)
+    except Exception:  # a slip in answers.py, say: the other chapters go on
+        return [], traceback.format_exc(limit=-3)
 
 
 @app.command()
@@ -252,7 +265,10 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
 
     here = chosen(names, root)
     folder = here[0].root / "build" / "demo"
-    chapters = prepare(here[0].root, folder, names)
+    try:
+        chapters = prepare(here[0].root, folder, names)
+    except CourseError as error:
+        stop(error)
     book = Book(folder)
     grade_with_progress(chapters, book, jobs, Limits(), SEED)
     if read := grade_by_hand(chapters, book):

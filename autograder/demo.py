@@ -14,7 +14,7 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.answers import Answer, load
-from autograder.chapters import Chapter, Exercise, find_chapters, grade_id, nbgrader_id
+from autograder.chapters import Chapter, CourseError, Exercise, find_chapters, grade_id, nbgrader_id
 from autograder.grade import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
@@ -28,6 +28,9 @@ def prepare(root: Path, folder: Path, names: list[str] | None = None) -> list[Ch
 
     Returns:
         The chapters of the new folder.
+
+    Raises:
+        CourseError: if a chapter has no release.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -35,6 +38,8 @@ def prepare(root: Path, folder: Path, names: list[str] | None = None) -> list[Ch
         if (root / extra).exists():
             shutil.copy(root / extra, folder / extra)
     for chapter in find_chapters(root, names):
+        if not chapter.release.is_file():
+            raise CourseError(f"{chapter.stem} has no release; run autograder release {chapter.id}")
         shutil.copytree(chapter.path.parent, folder / "source" / chapter.stem, ignore=shutil.ignore_patterns(".*", "__pycache__"))
         shutil.copytree(chapter.release.parent, folder / "release" / chapter.stem, ignore=shutil.ignore_patterns(".*"))
     chapters = find_chapters(folder)

@@ -5,10 +5,12 @@ it, a temporary folder, a time limit a cell and one for all. What the child send
 cell at a time, so that what ran before a crash is not lost.
 """
 
+import builtins
 import contextlib
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat import NotebookNode, from_dict, v4
+from nbgrader.utils import is_grade, is_solution
 
 from autograder.chapters import Chapter, tags
 
@@ -60,7 +63,7 @@ def run_notebook(
     """
     context = template()
     receive, send = context.Pipe(duplex=False)
-    cells = [(i, cell.source) for i, cell in enumerate(notebook.cells) if _runs(cell)]
+    cells = [(i, cell.source, imports(chapter, cell)) for i, cell in enumerate(notebook.cells) if _runs(cell)]
     flags, done, place = [], set(), tempfile.mkdtemp(prefix="autograder-")
     try:
         if files is not None:
@@ -81,7 +84,7 @@ def run_notebook(
                 break
             try:
                 index, outputs = json.loads(receive.recv_bytes())
-            except EOFError:
+            except (EOFError, OSError, ValueError):
                 flags.append("the student's process ended in the middle of the notebook")
                 break
             notebook.cells[index].outputs = [from_dict(output) for output in outputs]
@@ -91,15 +94,28 @@ def run_notebook(
                 flags.append(f"cell {index} took longer than {limits.cell:g} s")
     finally:
         with contextlib.suppress(Exception):
+            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+        with contextlib.suppress(Exception):
             process.kill()
             process.join()
         receive.close()
         shutil.rmtree(place, ignore_errors=True)
-    for index, _ in cells:
+    for index, *_ in cells:
         if index not in done:
             text = f"This cell did not run: {flags[-1]}."
             notebook.cells[index].outputs = [v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])]
     return flags
+
+
+def imports(chapter: Chapter, cell: NotebookNode) -> str:
+    """What is imported again before a test cell: a student may have used such a name for something else."""
+    if not is_grade(cell) or is_solution(cell):
+        return ""
+    return "\n".join(line for name, line in chapter.imported.items() if re.search(rf"\b{name}\b", cell.source))
+
+
+def _no_input(prompt=""):
+    raise RuntimeError("input() has nobody to answer it while your notebook is graded: write the value into the code.")
 
 
 def _runs(cell: NotebookNode) -> bool:
@@ -110,6 +126,7 @@ def _runs(cell: NotebookNode) -> bool:
 def _child(send, cells: str, answers: str, seed: int, cell_seconds: float, place: str) -> None:
     os.setsid()
     os.chdir(place)
+    builtins.input = _no_input
     from autograder.answers import explainer, load
     from autograder.shell import make_shell
     from course import checks
@@ -122,14 +139,16 @@ def _child(send, cells: str, answers: str, seed: int, cell_seconds: float, place
         raise CellTimeout(cell_seconds)
 
     signal.signal(signal.SIGALRM, too_long)
-    for index, source in json.loads(cells):
+    for index, source, needed in json.loads(cells):
         try:
+            exec(needed, shell.user_ns)
             signal.setitimer(signal.ITIMER_REAL, cell_seconds)
             outputs = shell.run(source)
+            sent = json.dumps([index, outputs], default=str, skipkeys=True, ensure_ascii=False)
         except BaseException as error:
             text = f"{type(error).__name__}: {error}"
-            outputs = [v4.new_output("error", ename=type(error).__name__, evalue=text, traceback=[text])]
+            sent = json.dumps([index, [v4.new_output("error", ename=type(error).__name__, evalue=text, traceback=[text])]])
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        send.send_bytes(json.dumps([index, outputs], default=str).encode("utf-8", "replace"))
+        send.send_bytes(sent.encode("utf-8", "replace"))
     os._exit(0)

@@ -34,8 +34,9 @@ def said(cell: NotebookNode) -> Said:
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
             texts.append("".join(output.text))
-        elif output.output_type == "error":
-            texts.append("\n".join(output.traceback))
+        elif output.output_type == "error":  # other tracebacks show lines of the tests
+            hidden = output.ename != "CheckFailed"
+            texts.append(f"{output.ename}: {output.evalue}" if hidden else "\n".join(output.traceback))
     failures, named, printed = [], None, []
     inside = False
     for line in ANSI.sub("", "\n".join(texts)).splitlines():
@@ -66,12 +67,16 @@ def page(chapter: Chapter, student: str, grades: dict, comments: dict, notebook:
     def link(text: str) -> Markup:
         made = escape(text)
         return Markup(
-            READ.sub(lambda m: f'Read: <a href="{escape(book)}/{chapter.stem}.html#{m["slug"]}">{m["title"]}</a>.', str(made))
+            READ.sub(
+                lambda m: f'Read: <a href="{escape(book)}/{chapter.stem}/{chapter.stem}.html#{m["slug"]}">{m["title"]}</a>.',
+                str(made),
+            )
         )
 
     def item(exercise: Exercise) -> dict:
         name = nbgrader_id(exercise.id)
-        grade, told = grades.get(name), said(cells[name])
+        grade = grades.get(name)
+        told = said(cells[name]) if name in cells else Said([], None, "")  # an exercise that is newer than the grading
         waiting = grade is None or (grade.needs_manual_grade and grade.manual_score is None and grade.auto_score is None)
         answer = cells.get(name if exercise.by_hand else f"{name}-answer")
         return {
@@ -123,6 +128,7 @@ def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> li
             target = chapter.root / "feedback" / student / chapter.stem / f"{chapter.stem}.html"
             target.parent.mkdir(parents=True, exist_ok=True)
             pages = book or os.path.relpath(chapter.root / "build" / "book" / "html", target.parent)
-            target.write_text(page(chapter, student, grades, comments, nbformat.read(graded, as_version=4), pages))
+            text = page(chapter, student, grades, comments, nbformat.read(graded, as_version=4), pages)
+            target.write_text(text, encoding="utf-8")
             written.append(target)
     return written

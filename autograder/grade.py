@@ -1,5 +1,6 @@
 """A class of submissions to scores in nbgrader's gradebook."""
 
+import contextlib
 import os
 import secrets
 import tempfile
@@ -11,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
-from dateutil import parser
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.utils import compute_checksum, is_grade, is_solution
+from nbgrader.utils import compute_checksum, is_grade, is_solution, parse_utc
 from sqlalchemy.exc import SAWarning
 
 from autograder.chapters import Chapter, CourseError, exercise_id, grade_id
@@ -63,7 +63,8 @@ def _find(chapter: Chapter, folder: Path) -> tuple[NotebookNode | None, list[str
         if len(others) != 1:
             return None, [f"{path.name} was not handed in"]
         notebook, why = read_submission(others[0])
-        return notebook, [why or f"{others[0].name} was taken for {path.name}"]
+        other = others[0].name.encode("utf-8", "replace").decode()
+        return notebook, [why or f"{other} was taken for {path.name}"]
     notebook, why = read_submission(path)
     return notebook, [why] if why else []
 
@@ -97,7 +98,10 @@ class Book:
         nbformat.write(graded.notebook, part)
         os.replace(part, target)
         stamp = self.root / "submitted" / graded.student / chapter.stem / "timestamp.txt"
-        when = {"timestamp": parser.parse(stamp.read_text())} if stamp.is_file() else {}
+        when = {}
+        if stamp.is_file():
+            with contextlib.suppress(ValueError, OverflowError):  # what a student wrote there is no reason to stop
+                when = {"timestamp": parse_utc(stamp.read_text().strip())}
         with self._lock, warnings.catch_warnings(), Gradebook(self.db_url) as gradebook:
             warnings.simplefilter("ignore", SAWarning)  # nbgrader's own way of adding rows
             gradebook.update_or_create_student(graded.student)
@@ -139,6 +143,8 @@ def grade(
 ) -> list[Graded]:
     """Grade every submission of some chapters, `jobs` at a time.
 
+    A submission that cannot be graded has no points and a flag that says why.
+
     Args:
         done: called after each submission is in the gradebook.
 
@@ -152,8 +158,11 @@ def grade(
         book.register(chapter)
 
     def one(chapter, student, folder):
-        graded = grade_submission(chapter, student, folder, limits, seed)
-        book.write(graded)
+        try:
+            graded = grade_submission(chapter, student, folder, limits, seed)
+            book.write(graded)
+        except Exception as error:  # one submission is never another one's problem
+            graded = Graded(student, chapter, NotebookNode(), {}, [f"not graded: {type(error).__name__}: {error}"])
         done(graded)
         return graded
 

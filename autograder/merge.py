@@ -33,16 +33,15 @@ def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
         raw = path.read_bytes()
         if not raw.strip():
             return None, f"{path.name} is empty"
-        loaded = json.loads(raw.decode("utf-8", errors="surrogatepass"))
-        notebook = nbformat.from_dict(loaded)
-        if notebook.get("nbformat", 0) < 4:
+        notebook = nbformat.from_dict(json.loads(raw))
+        if "worksheets" in notebook and "cells" not in notebook:
             notebook = nbformat.convert(notebook, 4)
         cells = notebook.get("cells")
         if not isinstance(cells, list):
             return None, f"{path.name} has no cells"
         notebook.cells = [tidied for cell in cells if (tidied := _cell(cell)) is not None]
         return notebook, None
-    except (OSError, ValueError, RecursionError, TypeError, AttributeError, KeyError) as error:
+    except Exception as error:  # whatever a file may hold
         return None, f"{path.name} is not a notebook ({type(error).__name__})"
 
 
@@ -51,30 +50,35 @@ def _cell(cell) -> NotebookNode | None:
     if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
         return None
     source = cell.get("source", "")
-    source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    source = "".join(map(str, source)) if isinstance(source, list) else source if isinstance(source, str) else ""
     metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
     given = metadata.get("nbgrader") if isinstance(metadata.get("nbgrader"), dict) else {}
     name = given.get("grade_id")
     return NotebookNode(
         cell_type=cell["cell_type"],
         id=str(cell.get("id", "")),
-        source=source,
-        metadata=NotebookNode(nbgrader=NotebookNode(grade_id=name)) if isinstance(name, str) else NotebookNode(),
+        source=_clean(source),
+        metadata=NotebookNode(nbgrader=NotebookNode(grade_id=_clean(name))) if isinstance(name, str) else NotebookNode(),
     )
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which no file can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
     """Put the student's answers and own cells among the cells of the source.
 
     Answers are found by nbgrader id, else by cell id. Cells that share an answer's id (a cell split
-    in JupyterLab) are joined in their order. Everything that is not an answer comes from the source;
+    in JupyterLab) are joined in their order, but for copies and untouched ones. Everything that is not an answer comes from the source;
     own cells keep their place after the source cell that they followed. `submission=None` gives the
     notebook of somebody who handed in nothing.
     """
     source = [copy.deepcopy(cell) for cell in chapter.notebook.cells]
     by_name = {grade_id(cell): i for i, cell in enumerate(source) if grade_id(cell)}
-    by_id = {cell.id: i for i, cell in enumerate(source)}
-    answers: dict[int, list[str]] = {}
+    by_id = {cell.get("id"): i for i, cell in enumerate(source)}
+    answers: dict[int, list[NotebookNode]] = {}
     own: dict[int, list[NotebookNode]] = {}
     flags, place, seen = [], -1, set()
     for cell in submission.cells if submission is not None else []:
@@ -86,7 +90,7 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
             continue
         place = max(place, index)
         if is_solution(source[index]):
-            answers.setdefault(index, []).append(cell.source)
+            answers.setdefault(index, []).append(cell)
             if cell.cell_type != source[index].cell_type:
                 flags.append(f"{grade_id(source[index])}: the cell's type was changed")
         elif index in seen and is_grade(source[index]):
@@ -97,9 +101,10 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
         if is_solution(cell):
             blank = ClearSolutions().preprocess_cell(copy.deepcopy(cell), {"language": "python"}, i)[0]
             cell.metadata.nbgrader.checksum = compute_checksum(blank)
-            cell.source = "\n\n".join(answers[i]) if i in answers else blank.source
-            if len(answers.get(i, [])) > 1:
-                flags.append(f"{grade_id(cell)}: {len(answers[i])} cells were joined")
+            written = _written(answers.get(i, []), blank)
+            cell.source = "\n\n".join(written)
+            if len(written) > 1:
+                flags.append(f"{grade_id(cell)}: {len(written)} cells were joined")
             if submission is not None and i not in answers:
                 flags.append(f"{grade_id(cell)}: the answer cell is missing")
         elif is_grade(cell):
@@ -114,8 +119,15 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
     return Merged(notebook, flags)
 
 
+def _written(cells: list[NotebookNode], blank: NotebookNode) -> list[str]:
+    """The texts of an answer, each once; what was left as it was released only if there is nothing else."""
+    same_type = [cell for cell in cells if cell.cell_type == blank.cell_type] or cells
+    texts = list(dict.fromkeys(cell.source for cell in same_type))
+    return [text for text in texts if text.strip() != blank.source.strip()] or texts[:1] or [blank.source]
+
+
 def _own(cell: NotebookNode) -> NotebookNode:
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell, "raw": nbformat.v4.new_raw_cell}[
         cell.cell_type
     ]
-    return make(cell.source.encode("utf-8", "replace").decode(), metadata={"tags": ["own"]})
+    return make(cell.source, metadata={"tags": ["own"]})

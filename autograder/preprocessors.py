@@ -8,6 +8,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.chapters import without_regions
+from autograder.scoring import score
 
 STUB_AT_TOP = re.compile(r"^# YOUR CODE HERE\nraise NotImplementedError\(\)$", re.MULTILINE)
 
@@ -37,23 +38,31 @@ class RunPastErrors(NbGraderPreprocessor):
 class FailClosed(NbGraderPreprocessor):
     """A test cell that ran without saying a score gets no points.
 
-    nbgrader gives full points to a cell without an output; every test cell of this course ends
-    in a score, so a missing one means that the cell did not run to its end.
+    nbgrader gives full points to a cell without an output, and to a result that is no number, nan
+    or negative; every test cell of this course ends in a score, so a missing one means that the
+    cell did not run to its end.
     """
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
         if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
-            said = any(output.output_type in ("execute_result", "error") for output in cell.outputs)
-            if not said:
+            results = [output for output in cell.outputs if output.output_type == "execute_result"]
+            failed = any(output.output_type == "error" for output in cell.outputs)
+            if results and not failed and (earned := score(cell)) > 0:
+                cell.outputs = [output for output in cell.outputs if output not in results[:-1]]
+                results[-1].data["text/plain"] = repr(earned)
+            elif not failed:
                 text = "The test cell did not run to its end, so it gives no points."
                 cell.outputs.append(v4.new_output("error", ename="NoScore", evalue=text, traceback=[text]))
         return cell, resources
 
 
 class HideTests(NbGraderPreprocessor):
-    """Hidden tests and mark schemes stay out of what students read."""
+    """Hidden tests and mark schemes stay out of what students read, also out of the tracebacks."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
         for region in ("HIDDEN TESTS", "MARK SCHEME"):
             cell.source = without_regions(cell.source, region)
+        for output in cell.get("outputs", []) if is_grade(cell) else []:
+            if output.output_type == "error" and output.ename != "CheckFailed":
+                output.traceback = [f"{output.ename}: {output.evalue}"]
         return cell, resources

@@ -17,6 +17,8 @@ from traitlets import Type
 from traitlets.config import Config
 
 OUTPUT_LIMIT = 1_000_000  # characters a cell
+TAIL = 20_000  # characters that are kept of the end of what is longer: a test says its result last
+ERROR_LIMIT = 20_000  # characters of an error
 
 
 class _Hook(DisplayHook):
@@ -61,20 +63,24 @@ class NotebookShell(InteractiveShell):
     display_pub_class = Type(_Publisher)
 
     def __init__(self, **kwargs):
-        self.outputs, self._size = [], 0
+        self.outputs, self._size, self._tail = [], 0, ""
         super().__init__(**kwargs)
 
     def record(self, output: NotebookNode) -> None:
         self._size += sum(len(str(x)) for x in output.get("data", {}).values())
         if self._size <= OUTPUT_LIMIT:
             self.outputs.append(output)
+        elif output.output_type == "execute_result":  # the score of a test that printed much
+            self.outputs.append(v4.new_output("execute_result", {"text/plain": str(output.data.get("text/plain"))[:TAIL]}))
 
     def record_stream(self, name: str, text: str) -> None:
         room = OUTPUT_LIMIT - self._size
         self._size += len(text)
-        if room <= 0:
-            return
-        text = text if len(text) <= room else text[:room] + f"\n[output cut at {OUTPUT_LIMIT:,} characters]\n"
+        if len(text) > room:
+            self._tail = (self._tail + text[max(room, 0) :])[-TAIL:]
+            if room <= 0:
+                return
+            text = text[:room] + f"\n[output cut at {OUTPUT_LIMIT:,} characters]\n"
         last = self.outputs[-1] if self.outputs else {}
         if last.get("output_type") == "stream" and last["name"] == name:
             last["text"] += text
@@ -82,7 +88,12 @@ class NotebookShell(InteractiveShell):
             self.outputs.append(v4.new_output("stream", name=name, text=text))
 
     def _showtraceback(self, etype, evalue, stb):
-        self.outputs.append(v4.new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=list(stb)))
+        try:
+            text = str(evalue)[:ERROR_LIMIT]
+        except Exception:
+            text = "(an error that cannot be printed)"
+        lines = [str(line)[:ERROR_LIMIT] for line in list(stb)[:100]]
+        self.outputs.append(v4.new_output("error", ename=etype.__name__, evalue=text, traceback=lines))
 
     def enable_gui(self, gui=None):
         pass
@@ -92,9 +103,11 @@ class NotebookShell(InteractiveShell):
 
     def run(self, source: str) -> list[NotebookNode]:
         """Run one cell and return its outputs. Errors are outputs too."""
-        self.outputs, self._size = [], 0
+        self.outputs, self._size, self._tail = [], 0, ""
         with contextlib.redirect_stdout(_Stream(self, "stdout")), contextlib.redirect_stderr(_Stream(self, "stderr")):
             self.run_cell(source, store_history=True)
+        if self._tail:
+            self.outputs.append(v4.new_output("stream", name="stdout", text=f"[…]{self._tail}"))
         return self.outputs
 
 

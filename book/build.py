@@ -7,16 +7,17 @@ import os
 import shutil
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import nbformat
 import yaml
+
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from course.widgets import HERE as WIDGETS
-
 from book import generated, pages
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
+from course.widgets import HERE as WIDGETS
 
 
 class BuildError(Exception):
@@ -47,7 +48,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
     files |= _notebooks(chapters, registry, solutions=solutions)
     files |= _reference(root, chapters, registry, toc)
-    assets = {f"assets/{path.relative_to(root / 'book' / 'assets')}": path for path in (root / "book" / "assets").rglob("*") if path.is_file()}
+    assets = {
+        f"assets/{path.relative_to(root / 'book' / 'assets')}": path
+        for path in (root / "book" / "assets").rglob("*")
+        if path.is_file()
+    }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     for name, content in {**files, **assets}.items():
@@ -153,17 +158,19 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
         raise BuildError("the book needs node to typeset its mathematics: install Node.js 18 or later")
     target = target or root / "build" / "book"
     source = prepare(root, target / "src", solutions=solutions)
-    status = build_sphinx(
-        source,
-        target / "html",
-        doctreedir=target / "doctrees",
-        noconfig=True,  # no conf.py: all of it is in _config.yml
-        path_config=root / "_config.yml",
-        confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
-        warningiserror=True,
-        keep_going=True,
-        quiet=True,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Python's, in libraries; Sphinx has its own, and they count
+        status = build_sphinx(
+            source,
+            target / "html",
+            doctreedir=target / "doctrees",
+            noconfig=True,  # no conf.py: all of it is in _config.yml
+            path_config=root / "_config.yml",
+            confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
+            warningiserror=True,
+            keep_going=True,
+            quiet=True,
+        )
     if status:
         raise BuildError(f"Sphinx warned or failed ({status}): see above; a warning is an error here")
     return target / "html"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from autograder.chapters import HEADER, Chapter, Exercise
-
 from book.pages import anchor
 from book.registry import Formula, Registry
 from book.tables import evidence
@@ -48,7 +47,11 @@ def card(chapter: Chapter) -> Card:
     text = chapter.notebook.cells[0].source
     title, promise = re.match(r"# (.+)", text), re.search(r"^\*([^*].*)\*$", text, re.MULTILINE)
     time = re.search(r"\*\*Time\*\* (\d+) minutes to read · (\d+) minutes of exercises", text)
-    for found, what in ((title, "# Title"), (promise, "*one sentence that promises*"), (time, "**Time** 45 minutes to read · 90 minutes of exercises")):
+    for found, what in (
+        (title, "# Title"),
+        (promise, "*one sentence that promises*"),
+        (time, "**Time** 45 minutes to read · 90 minutes of exercises"),
+    ):
         if not found:
             raise CardError(f"{chapter.stem}: the first cell lacks a line of the form: {what}")
     return Card(chapter, title[1].strip(), promise[1].strip(), int(time[1]), int(time[2]), chapter.exercises)
@@ -138,9 +141,19 @@ def glossary(registry: Registry, there: set[str]) -> str:
 
 def exercises(cards: list[Card]) -> str:
     """Every exercise of the book with a link to it."""
-    lines = ["# Exercises", "", "★ takes a look back at the text, ★★★★★ an idea of your own. Minutes are those of a first try.", ""]
+    lines = [
+        "# Exercises",
+        "",
+        "★ takes a look back at the text, ★★★★★ an idea of your own. Minutes are those of a first try.",
+        "",
+    ]
     for card in cards:
-        lines += [f"## {card.title}", "", "| Exercise | Task | Points | Difficulty | Minutes | Form |", "|:---|:---|---:|:---|---:|:---|"]
+        lines += [
+            f"## {card.title}",
+            "",
+            "| Exercise | Task | Points | Difficulty | Minutes | Form |",
+            "|:---|:---|---:|:---|---:|:---|",
+        ]
         for exercise in card.exercises:
             task = first_words(card.chapter.notebook.cells[exercise.header].source)
             lines.append(
@@ -162,7 +175,10 @@ def first_words(text: str, count: int = 14) -> str:
 def bibliography(registry: Registry) -> str:
     """The sources in the order of the alphabet."""
     lines = ["# Bibliography", "", "Every entry was looked up. Chapters link the source where they use it.", ""]
-    lines += [f"- {source.text.rstrip('.')}. [{re.sub(r'^https?://', '', source.url)}]({source.url})" for source in sorted(registry.sources.values(), key=lambda s: s.text.casefold())]
+    lines += [
+        f"- {source.text.rstrip('.')}. [{re.sub(r'^https?://', '', source.url)}]({source.url})"
+        for source in sorted(registry.sources.values(), key=lambda s: s.text.casefold())
+    ]
     return _lines(lines)
 
 
@@ -173,14 +189,28 @@ def errata(registry: Registry) -> str:
         "",
         "The course grew from texts of others. Each statement below stood in one of them and is false or incomplete; the named test shows what is right.",
     ]
-    corrected = [(f.chapter, f.name, f.wrong or f.does, f.right or f.limits, f.evidence) for f in registry.formulas.values() if f.receipt in ("erratum", "refuted")]
+    corrected = [
+        (f.chapter, f.name, f.wrong or f.does, f.right or f.limits, f.evidence)
+        for f in registry.formulas.values()
+        if f.receipt in ("erratum", "refuted")
+    ]
     corrected += [(e.chapter, "", e.wrong, e.right, e.check) for e in registry.errata.values()]
     order = list(registry.chapters)
     corrected.sort(key=lambda row: order.index(row[0]))
     for chapter, rows in groupby(corrected, key=lambda row: row[0]):
         lines += ["", f"## {registry.chapters[chapter]}", ""]
         for _, name, wrong, right, check in rows:
-            lines += ["::::{div} erratum", *([f"**{name}**", ""] if name else []), f"[Wrong]{{.wrong-word}} {wrong}", "", f"[Right]{{.right-word}} {right}", "", f"[Shown by `{check}`]{{.facts}}", "::::", ""]
+            lines += [
+                "::::{div} erratum",
+                *([f"**{name}**", ""] if name else []),
+                f"[Wrong]{{.wrong-word}} {wrong}",
+                "",
+                f"[Right]{{.right-word}} {right}",
+                "",
+                f"[Shown by `{check}`]{{.facts}}",
+                "::::",
+                "",
+            ]
     return _lines(lines)
 
 

@@ -5,20 +5,21 @@ import json
 import re
 from copy import deepcopy
 
-from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
-from autograder.release import course_config
-from course.widgets import HERE as WIDGETS
-from course.widgets import MIME, esm
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolutions
 
+from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
+from autograder.release import course_config
 from book.registry import Registry
 from book.tables import MARK, table
+from course.widgets import HERE as WIDGETS
+from course.widgets import MIME, esm
 
 FORMULA_LINE = re.compile(r"^\*Formula ([\w-]+)\.\*$", re.MULTILINE)
 FORMULA_LIKE = re.compile(r"^\W*Formulas? [a-z0-9]+[\w-]*\.?\*+\s*$", re.MULTILINE)
 CHAPTER_LINK = re.compile(r"\]\((\.\./(\w+)/\w+\.ipynb)(?:#[^)]*)?\)")
+DISPLAY = re.compile(r"(```.*?```|`[^`\n]+`)|(?<![$\\])\$\$([^$]+)\$\$", re.DOTALL)
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 PROTECTED = re.compile(r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>)", re.DOTALL)
 BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
@@ -102,7 +103,11 @@ def _parts(exercise: Exercise):
 
 def _problems(text: str, registry: Registry, there: set[str]):
     known = FORMULA_LINE.findall(text)
-    yield from (f"formula {id} is not in book/reference/formulas.yml: add its entry or mend the id" for id in known if id not in registry.formulas)
+    yield from (
+        f"formula {id} is not in book/reference/formulas.yml: add its entry or mend the id"
+        for id in known
+        if id not in registry.formulas
+    )
     if len(FORMULA_LIKE.findall(text)) > len(known):
         yield "a line that names a formula has the form *Formula e23.* and stands alone"
     for target, slug in CHAPTER_LINK.findall(text):
@@ -112,10 +117,11 @@ def _problems(text: str, registry: Registry, there: set[str]):
 
 def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], first: bool) -> str:
     if text.lstrip().startswith(MARK):
-        return table(registry, chapter.stem, links=True)
+        return f":::{{div}} with-receipts\n{table(registry, chapter.stem, links=True)}\n:::"
     if first:
         text = _lead(text, chapter)
     text = DETAILS.sub(_folded, text)
+    text = DISPLAY.sub(_display, text)
     text = _link_terms(text, chapter, registry, linked)
     return FORMULA_LINE.sub(lambda m: badge(registry.formulas[m[1]].id, registry.formulas[m[1]].receipt), text)
 
@@ -135,12 +141,32 @@ def _lead(text: str, chapter: Chapter) -> str:
     return f"{title}\n\n{lead}\n{rest.strip()}"
 
 
+def _display(match: re.Match) -> str:
+    """A display formula as a block of its own: JupyterLab also takes it in the middle of a paragraph, MyST does not."""
+    if match[1] or "|" in match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]:  # code, or a table's cell
+        return match[0]
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 :]
+    indent = " " * len(re.match(r"\s*(?:(?:[-*+]|\d+[.)])\s+)?", line)[0])
+    inside = "\n".join(indent + part.strip() for part in match[2].strip().splitlines())
+    return f"\n\n{indent}$$\n{inside}\n{indent}$$\n\n{indent}"
+
+
 def _folded(match: re.Match) -> str:
     """Hints as HTML that both JupyterLab and the book read: here their mathematics and code become Markdown."""
     body = match[2].strip()
     if "\n\n" not in body:  # JupyterLab reads such a body as HTML
-        body = re.sub(r"<pre>(?:<code>)?\n?(.*?)\n?(?:</code>)?</pre>", lambda m: f"\n\n```python\n{html.unescape(m[1])}\n```\n\n", body, flags=re.DOTALL)
-        body = re.sub(r"<code>(.*?)</code>", lambda m: f"``{html.unescape(m[1])}``" if "`" in m[1] else f"`{html.unescape(m[1])}`", body, flags=re.DOTALL)
+        body = re.sub(
+            r"<pre>(?:<code>)?\n?(.*?)\n?(?:</code>)?</pre>",
+            lambda m: f"\n\n```python\n{html.unescape(m[1])}\n```\n\n",
+            body,
+            flags=re.DOTALL,
+        )
+        body = re.sub(
+            r"<code>(.*?)</code>",
+            lambda m: f"``{html.unescape(m[1])}``" if "`" in m[1] else f"`{html.unescape(m[1])}`",
+            body,
+            flags=re.DOTALL,
+        )
         body = re.sub(r"<br\s*/?>", "\n\n", body)
     return f'<details class="hint"><summary>{match[1]}</summary>\n\n{body.strip()}\n\n</details>\n'
 

@@ -94,7 +94,9 @@ def _mapping(loader, node):
     names = [key.value for key, _ in node.value]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise RegistryError(f"{node.start_mark.name}, line {node.start_mark.line + 1}: {', '.join(twice)} is given twice in one entry")
+        raise RegistryError(
+            f"{node.start_mark.name}, line {node.start_mark.line + 1}: {', '.join(twice)} is given twice in one entry"
+        )
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
@@ -170,7 +172,9 @@ def _entries(path: Path, kind: type, key: str, problems: list[str]) -> dict:
         if also is not None and not isinstance(also, list):
             problems.append(f"{where}: also is a list of names")
             continue
-        found[label] = kind(**{name: tuple(map(str, value)) if name == "also" else str(value).strip() for name, value in given.items()})
+        found[label] = kind(
+            **{name: tuple(map(str, value)) if name == "also" else str(value).strip() for name, value in given.items()}
+        )
     return found
 
 

@@ -1,7 +1,7 @@
 """Writes each chapter's table of formulas from the registry into its source notebook.
 
-    python -m book.tables            write the tables that are stale
-    python -m book.tables --check    write nothing; exit with 1 if one is stale
+python -m book.tables            write the tables that are stale
+python -m book.tables --check    write nothing; exit with 1 if one is stale
 """
 
 import argparse
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import nbformat
-from autograder.chapters import Chapter, find_chapters, tags
 
+from autograder.chapters import Chapter, find_chapters, tags
 from book.registry import ROOT, Formula, Registry, RegistryError, load
 
 MARK = "<!-- receipts -->"
@@ -27,7 +27,11 @@ def table(registry: Registry, chapter: str, *, links: bool = False) -> str:
     """
     lines = [MARK, "", "| Formula | What it does | Receipt | What the evidence shows |", "|:---|:---|:---|:---|"]
     for formula in registry.of(chapter):
-        receipt = f"[{{ref}}`{formula.receipt} <formula-{formula.id}>`]{{.receipt .receipt-{formula.receipt}}}" if links else formula.receipt
+        receipt = (
+            f"[{{ref}}`{formula.receipt} <formula-{formula.id}>`]{{.receipt .receipt-{formula.receipt}}}"
+            if links
+            else formula.receipt
+        )
         shown = f"{_cell(formula.name)} ({formula.id})<br>${in_table(formula.latex)}$"
         lines.append(f"| {shown} | {_cell(formula.does)} | {receipt} | {_cell(evidence(formula))} |")
     return "\n".join(lines)
@@ -56,8 +60,8 @@ def _sentence(text: str) -> str:
 
 def in_table(latex: str) -> str:
     """LaTeX that may stand in a Markdown table: no bars, on one line."""
-    latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
-    return re.sub(r"\s+", " ", latex).strip()
+    latex = re.sub(r"\|(?=[a-zA-Z])", lambda _: r"\vert ", latex.replace(r"\|", r"\Vert "))
+    return re.sub(r"\s+", " ", latex.replace("|", r"\vert")).strip()
 
 
 def _cell(text: str) -> str:
@@ -82,7 +86,9 @@ def update(chapter: Chapter, registry: Registry, *, write: bool) -> list[str]:
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """The command; returns its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m book.tables", description="Write the chapters' tables of formulas from the registry.")
+    parser = argparse.ArgumentParser(
+        prog="python -m book.tables", description="Write the chapters' tables of formulas from the registry."
+    )
     parser.add_argument("chapters", nargs="*", help="chapters such as ch04; all without one")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a table is stale")
     options = parser.parse_args(arguments)
@@ -91,7 +97,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     except RegistryError as error:
         print(error, file=sys.stderr)
         return 1
-    said = [line for chapter in find_chapters(root, options.chapters) for line in update(chapter, registry, write=not options.check)]
+    said = [
+        line for chapter in find_chapters(root, options.chapters) for line in update(chapter, registry, write=not options.check)
+    ]
     for line in said:
         print(line)
     missing = any("tagged" in line for line in said)

@@ -116,7 +116,7 @@ def std_of_scores(
 
 
 def contribution(weights: Tensor, value: Tensor) -> Tensor:
-    """The length of what each key adds to each output, ‖A_ij v_j‖.
+    """The length of what each key adds to each output, ‖α_ij v_j‖.
 
     Kobayashi et al. (2020), Attention is Not Only a Weight.
 

@@ -58,41 +58,41 @@ def _must_permute(permutation: torch.Tensor, n: int) -> None:
 # ---------------------------------------------------------------- frequencies
 
 
-def rope_frequencies(d_head: int, base: float = 10_000.0) -> torch.Tensor:
-    """ω_i = base^(−2i/d_head), radians per position, (d_head / 2,) float64.
+def rope_frequencies(d_head: int, theta: float = 10_000.0) -> torch.Tensor:
+    """ω_i = θ^(−2i/d_head), radians per position, (d_head / 2,) float64.
 
     Su et al. 2021, section 3.2.2. `d_head` is the width that is rotated: that of one head.
 
     Raises:
-        ValueError: if `d_head` is not a positive even number or `base` is not above 0.
+        ValueError: if `d_head` is not a positive even number or `theta` is not above 0.
     """
     if d_head < 2 or d_head % 2:
         raise ValueError(f"d_head must be even, got {d_head}: RoPE turns pairs of dimensions")
-    if not base > 0:
-        raise ValueError(f"base must be positive, got {base}")
-    return base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    if not theta > 0:
+        raise ValueError(f"the base theta must be positive, got {theta}")
+    return theta ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
 
 
-def wavelengths(d_head: int, base: float = 10_000.0) -> torch.Tensor:
+def wavelengths(d_head: int, theta: float = 10_000.0) -> torch.Tensor:
     """λ_i = 2π / ω_i: after how many positions pair i has made a full turn, (d_head / 2,) float64."""
-    return 2 * math.pi / rope_frequencies(d_head, base)
+    return 2 * math.pi / rope_frequencies(d_head, theta)
 
 
 # ---------------------------------------------------------------- sinusoid
 
 
-def sinusoid(positions: torch.Tensor, d_model: int, base: float = 10_000.0) -> torch.Tensor:
+def sinusoid(positions: torch.Tensor, d_model: int, theta: float = 10_000.0) -> torch.Tensor:
     """PE(pos, 2i) = sin(pos·ω_i), PE(pos, 2i + 1) = cos(pos·ω_i). positions (T,) → (T, d_model) float64.
 
     Vaswani et al. 2017, section 3.5. It is added to the embedding, so its width is d_model.
     """
-    angles = positions.double()[:, None] * rope_frequencies(d_model, base)  # (T, d_model / 2)
+    angles = positions.double()[:, None] * rope_frequencies(d_model, theta)  # (T, d_model / 2)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)  # (T, d_model)
 
 
-def sinusoid_offset(k: float, d_model: int, base: float = 10_000.0) -> torch.Tensor:
+def sinusoid_offset(k: float, d_model: int, theta: float = 10_000.0) -> torch.Tensor:
     """M_k with PE(pos + k) = M_k PE(pos) for every pos: (d_model, d_model) float64, one 2 × 2 block a pair."""
-    angles = k * rope_frequencies(d_model, base)
+    angles = k * rope_frequencies(d_model, theta)
     blocks = [torch.stack([torch.stack([a.cos(), a.sin()]), torch.stack([-a.sin(), a.cos()])]) for a in angles]
     return torch.block_diag(*blocks)
 
@@ -100,17 +100,17 @@ def sinusoid_offset(k: float, d_model: int, base: float = 10_000.0) -> torch.Ten
 # ---------------------------------------------------------------- rotations
 
 
-def rope_matrix(position: float, d_head: int, base: float = 10_000.0) -> torch.Tensor:
+def rope_matrix(position: float, d_head: int, theta: float = 10_000.0) -> torch.Tensor:
     """R_m as a matrix, (d_head, d_head) float64: one 2 × 2 rotation by m·ω_i for each pair of neighbours.
 
     Su et al. 2021, equation 15. Slow, and meant to be looked at; `rope` does the same without the zeros.
     """
-    angles = position * rope_frequencies(d_head, base)
+    angles = position * rope_frequencies(d_head, theta)
     blocks = [torch.stack([torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])]) for a in angles]
     return torch.block_diag(*blocks)
 
 
-def rope(x: torch.Tensor, positions: torch.Tensor, base: float = 10_000.0, layout: str = "half") -> torch.Tensor:
+def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10_000.0, layout: str = "half") -> torch.Tensor:
     """Rotate the queries or the keys of a head: x (..., T, d_head), positions (T,) → (..., T, d_head), dtype of x.
 
     layout "half": pair i is the dimensions i and i + d_head/2. "interleaved": 2i and 2i + 1.
@@ -123,7 +123,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor, base: float = 10_000.0, layou
         raise ValueError(f'layout must be "half" or "interleaved", got {layout!r}')
     if positions.shape != x.shape[-2:-1]:
         raise ValueError(f"one position for each of the {x.shape[-2]} tokens was expected, got shape {tuple(positions.shape)}")
-    frequencies = rope_frequencies(x.shape[-1], base).to(x.device)
+    frequencies = rope_frequencies(x.shape[-1], theta).to(x.device)
     angles = positions.double()[:, None] * frequencies  # (T, d_head / 2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     a, b = x.chunk(2, dim=-1) if layout == "half" else (x[..., 0::2], x[..., 1::2])  # (..., T, d_head / 2) twice
@@ -154,12 +154,12 @@ def alibi_slopes(n_heads: int) -> torch.Tensor:
     return 2.0 ** (-8 * torch.arange(1, n_heads + 1, dtype=torch.float64) / n_heads)
 
 
-def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
+def alibi_bias(n_heads: int, T: int, device: torch.device | str = "cpu") -> torch.Tensor:
     """−m_h·(i − j) for j ≤ i and −∞ for the future, (H, T, T) float64: added to the scaled scores."""
-    i = torch.arange(T)
-    distance = (i[:, None] - i[None, :]).double()  # (T, T)
-    bias = -alibi_slopes(n_heads)[:, None, None] * distance  # (H, T, T)
-    return bias.masked_fill(distance < 0, -math.inf)
+    i = torch.arange(T, device=device)
+    offset = (i[None, :] - i[:, None]).double()  # (T, T), j − i
+    bias = alibi_slopes(n_heads).to(device)[:, None, None] * offset  # (H, T, T)
+    return bias.masked_fill(offset > 0, -math.inf)
 
 
 def t5_bucket(relative: torch.Tensor, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = False) -> torch.Tensor:
@@ -215,37 +215,41 @@ def t5_bias(table: torch.Tensor, T: int, max_distance: int = 128) -> torch.Tenso
 class Attention(nn.Module):
     """Causal self-attention with H heads under one of `SCHEMES`. x (B, T, d_model) → (B, T, d_model)."""
 
-    def __init__(self, d_model: int, n_heads: int, scheme: str, base: float):
+    def __init__(self, d_model: int, n_heads: int, scheme: str, theta: float):
         super().__init__()
-        self.n_heads, self.scheme, self.base = n_heads, scheme, base
+        self.n_heads, self.scheme, self.theta = n_heads, scheme, theta
         self.qkv = nn.Linear(d_model, 3 * d_model, bias=False)
         self.out = nn.Linear(d_model, d_model, bias=False)
         self.table = nn.Parameter(torch.zeros(32, n_heads)) if scheme == "t5" else None
+        if scheme == "t5":  # no 1/√d_head in the scores: the queries start smaller by that factor instead
+            with torch.no_grad():
+                self.qkv.weight[:d_model] /= math.sqrt(d_model // n_heads)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         B, T, d_model = x.shape
         query, key, value = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)  # (B, H, T, d_head) each
         if self.scheme == "rope":
             positions = torch.arange(T, device=x.device)
-            query, key = rope(query, positions, self.base), rope(key, positions, self.base)
+            query, key = rope(query, positions, self.theta), rope(key, positions, self.theta)
         scale = 1.0 if self.scheme == "t5" else None
-        mixed = F.scaled_dot_product_attention(query, key, value, self.bias(T, x), is_causal=self.scheme not in ("alibi", "t5"), scale=scale)
+        bias = self.bias(T, x)  # (H, T, T) with the causal mask in it, or None
+        mixed = F.scaled_dot_product_attention(query, key, value, bias, is_causal=bias is None, scale=scale)
         return self.out(mixed.transpose(1, 2).reshape(B, T, d_model))  # (B, T, d_model)
 
     def bias(self, T: int, x: torch.Tensor) -> torch.Tensor | None:
         """(H, T, T) for the schemes that add one to the scores, else None."""
         if self.scheme == "alibi":
-            return alibi_bias(self.n_heads, T).to(x)
+            return alibi_bias(self.n_heads, T, x.device).to(x)
         return t5_bias(self.table, T).to(x) if self.scheme == "t5" else None
 
 
 class Block(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x))."""
 
-    def __init__(self, d_model: int, n_heads: int, scheme: str, base: float):
+    def __init__(self, d_model: int, n_heads: int, scheme: str, theta: float):
         super().__init__()
         self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-        self.attention = Attention(d_model, n_heads, scheme, base)
+        self.attention = Attention(d_model, n_heads, scheme, theta)
         self.mlp = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -262,7 +266,7 @@ class PositionModel(nn.Module):
         ValueError: if the scheme is none of `SCHEMES`, or d_model does not fit the heads.
     """
 
-    def __init__(self, V: int, d_model: int, n_heads: int, n_layers: int, scheme: str, T_max: int, base: float = 10_000.0):
+    def __init__(self, V: int, d_model: int, n_heads: int, n_layers: int, scheme: str, T_max: int, theta: float = 10_000.0):
         super().__init__()
         if scheme not in SCHEMES:
             raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}")
@@ -271,7 +275,7 @@ class PositionModel(nn.Module):
         self.scheme = scheme
         self.embed = nn.Embedding(V, d_model)
         self.learned = nn.Embedding(T_max, d_model) if scheme == "learned" else None
-        self.blocks = nn.ModuleList(Block(d_model, n_heads, scheme, base) for _ in range(n_layers))
+        self.blocks = nn.ModuleList(Block(d_model, n_heads, scheme, theta) for _ in range(n_layers))
         self.norm, self.unembed = nn.LayerNorm(d_model), nn.Linear(d_model, V, bias=False)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:

@@ -97,7 +97,7 @@ def softmax_jacobian(probs: torch.Tensor) -> torch.Tensor:
 
 
 def entropy(probs: torch.Tensor) -> torch.Tensor:
-    """H(p) = −Σ_i p_i ln p_i in nats, formula f03-entropy, with 0 ln 0 = 0.
+    """ℋ(p) = −Σ_i p_i ln p_i in nats, formula f03-entropy, with 0 ln 0 = 0.
 
     Args:
         probs: (..., V), rows that sum to one.

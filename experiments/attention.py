@@ -9,7 +9,7 @@ with its own parameters, data and optimiser state. Three arms:
 
 - scaled: softmax(q·k/√d_k), entries of q and k with variance one at the start;
 - unscaled: softmax(q·k), the same start;
-- unscaled_small_start: softmax(q·k), W_Q and W_K smaller by d_k^(1/4) each, so that the function
+- unscaled_small_start: softmax(q·k), W_q and W_k smaller by d_k^(1/4) each, so that the function
   at the start is that of `scaled`. It tells the start from the scale of later steps.
 
 Writes course/data/records/attention.json.
@@ -39,10 +39,10 @@ def parameters(arm: str, d_k: int, settings: dict, seeds: list[int], device) -> 
     sizes = {
         "name": (settings["names"], d_model, 2**-0.5),  # a memory slot is name + colour: its entries have variance one
         "colour": (settings["colours"], d_model, 2**-0.5),
-        "W_Q": (d_model, d_k, (d_model / 2) ** -0.5 * shrink),  # a question is a name only
-        "W_K": (d_model, d_k, d_model**-0.5 * shrink),
-        "W_V": (d_model, d_model, d_model**-0.5),
-        "W_O": (d_model, settings["colours"], d_model**-0.5),
+        "W_q": (d_model, d_k, (d_model / 2) ** -0.5 * shrink),  # a question is a name only
+        "W_k": (d_model, d_k, d_model**-0.5 * shrink),
+        "W_v": (d_model, d_model, d_model**-0.5),
+        "W_o": (d_model, settings["colours"], d_model**-0.5),
     }
     stacks = {name: [] for name in sizes}
     for seed in seeds:
@@ -73,13 +73,13 @@ def look_up(table: Tensor, ids: Tensor) -> Tensor:
 def forward(p: dict[str, Tensor], names: Tensor, colours: Tensor, asked: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
     """Logits of the answer (R, B, colours) and attention weights (R, B, S)."""
     slots = look_up(p["name"], names) + look_up(p["colour"], colours)  # (R, B, S, d_model)
-    query = look_up(p["name"], asked) @ p["W_Q"]  # (R, B, d_k)
-    key = slots @ p["W_K"].unsqueeze(1)  # (R, B, S, d_k)
-    value = slots @ p["W_V"].unsqueeze(1)  # (R, B, S, d_model)
+    query = look_up(p["name"], asked) @ p["W_q"]  # (R, B, d_k)
+    key = slots @ p["W_k"].unsqueeze(1)  # (R, B, S, d_k)
+    value = slots @ p["W_v"].unsqueeze(1)  # (R, B, S, d_model)
     scores = (key @ query.unsqueeze(-1)).squeeze(-1)  # (R, B, S)
     weights = (scores / math.sqrt(query.shape[-1]) if scaled else scores).softmax(-1)
     output = (weights.unsqueeze(-2) @ value).squeeze(-2)  # (R, B, d_model)
-    return output @ p["W_O"], weights
+    return output @ p["W_o"], weights
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ SEEDS = 200
 
 
 def lost_entropy(logits: np.ndarray, tau: float) -> float:
-    """ln n − H(softmax(logits/τ)) in nats; logits (n,) in float64."""
+    """ln V − ℋ(softmax(logits/τ)) in nats; logits (V,) in float64."""
     scaled = logits / tau
     scaled = scaled - scaled.max()
     powers = np.exp(scaled)
@@ -35,35 +35,35 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def measure() -> list[dict]:
-    """One row for each σ, n and τ/σ: the lost entropy over all seeds."""
+    """One row for each σ, V and τ/σ: the lost entropy over all seeds."""
     rows = []
     for sigma in SIGMAS:
-        for n in SIZES:
+        for V in SIZES:
             lost = np.zeros((SEEDS, len(RATIOS)))
             for seed in range(SEEDS):
-                logits = sigma * np.random.default_rng([seed, n, round(10 * sigma)]).normal(size=n)
+                logits = sigma * np.random.default_rng([seed, V, round(10 * sigma)]).normal(size=V)
                 lost[seed] = [lost_entropy(logits, ratio * sigma) for ratio in RATIOS]
             for ratio, values in zip(RATIOS, lost.T, strict=True):
                 mean, half = interval(values)
-                rows.append({"sigma": sigma, "n": n, "ratio": ratio, "lost": mean, "half_width": half, "theory": 0.5 / ratio**2})
+                rows.append({"sigma": sigma, "V": V, "ratio": ratio, "lost": mean, "half_width": half, "theory": 0.5 / ratio**2})
     return rows
 
 
 def judge(rows: list[dict]) -> dict:
-    """Typical error of the theory and of the null model (the lost fraction of ln n is that of n = 16), τ/σ ≥ 1, n > 16."""
-    at_16 = {(r["sigma"], r["ratio"]): r["lost"] / math.log(16) for r in rows if r["n"] == 16}
-    judged = [r for r in rows if r["ratio"] >= 1 and r["n"] > 16]
+    """Typical error of the theory and of the null model (the lost fraction of ln V is that of V = 16), τ/σ ≥ 1, V > 16."""
+    at_16 = {(r["sigma"], r["ratio"]): r["lost"] / math.log(16) for r in rows if r["V"] == 16}
+    judged = [r for r in rows if r["ratio"] >= 1 and r["V"] > 16]
     theory = [r["lost"] - r["theory"] for r in judged]
-    null = [r["lost"] - at_16[r["sigma"], r["ratio"]] * math.log(r["n"]) for r in judged]
+    null = [r["lost"] - at_16[r["sigma"], r["ratio"]] * math.log(r["V"]) for r in judged]
     return {"rms_theory": float(np.sqrt(np.mean(np.square(theory)))), "rms_null": float(np.sqrt(np.mean(np.square(null)))), "rows": len(judged)}
 
 
 def main() -> None:
     rows = measure()
     record = {
-        "what": "entropy lost by softmax(z/τ) of n independent normal logits of standard deviation σ, in nats",
-        "prediction": "ln n − H = σ²/(2τ²) for τ ≥ σ, whatever n; written down before the run",
-        "null_model": "the lost fraction of ln n is the one measured at n = 16",
+        "what": "entropy lost by softmax(z/τ) of V independent normal logits of standard deviation σ, in nats",
+        "prediction": "ln V − ℋ = σ²/(2τ²) for τ ≥ σ, whatever V; written down before the run",
+        "null_model": "the lost fraction of ln V is the one measured at V = 16",
         "settings": {"sizes": SIZES, "sigmas": SIGMAS, "ratios": RATIOS, "seeds": list(range(SEEDS)), "dtype": "float64"},
         "interval": "mean over seeds ± 1.96 standard errors",
         "versions": {"python": platform.python_version(), "numpy": np.__version__},

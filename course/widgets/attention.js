@@ -15,7 +15,7 @@ function attend(query, key, value, scaled) {
 
 const EXAMPLES = {
   "worked example": { query: [[1, 0, 1], [0, 1, 1]], key: [[1, 1, 0], [1, 0, 1]], value: [[2, 0, 1], [1, 1, 0]], row: 0 },
-  "three tokens": { query: [[2, 1], [0, 2], [-2, -2]], key: [[1, 0], [0, 1], [1, 1]], value: [[4, 0], [0, 4], [1, 1]], row: 1 },
+  "three tokens": { query: [[2, 1], [1, 1], [-2, 0]], key: [[1, 0], [0, 1], [2, 2]], value: [[3, 0], [0, 3], [0.5, 0.5]], row: 1 },
   "tiny value": { query: [[6.5, 0], [0, 1]], key: [[0, 1], [1, 0]], value: [[3, 4], [0.001, 0]], row: 0 },
 };
 const ROLES = { query: "Queries Q", key: "Keys K", value: "Values V" };
@@ -79,6 +79,9 @@ export default {
       model.save_changes();
     };
 
+    let narrow;
+    const isNarrow = () => el.clientWidth > 0 && el.clientWidth < 480;
+
     function edit() {
       fields.replaceChildren(
         ...Object.entries(ROLES).map(([name, title]) => {
@@ -109,10 +112,13 @@ export default {
       const result = attend(query, key, value, scaled);
       const chosen = Math.min(row, query.length - 1);
       const size = query.length > 2 ? 62 : 80;
+      narrow = isNarrow(); // on a telephone the bars stand under the map
+      const [x, y] = narrow ? [10, 34 + size * query.length + 34] : [270, 28];
+      drawing.setAttribute("viewBox", narrow ? `0 0 340 ${y + 225}` : "0 0 640 250");
       drawing.replaceChildren(
         heatMap(34, 34, size, query, result.weights, result.scores, chosen, (i) => put({ row: i })),
-        bars(270, 28, 370, result, chosen),
-        text(270, 238, `output ${chosen + 1}: (${result.output[chosen].map(shown).join(", ")})`, { "font-weight": "bold" }),
+        bars(x, y, narrow ? 330 : 370, result, chosen),
+        text(x, y + 210, `output ${chosen + 1}: (${result.output[chosen].map(shown).join(", ")})`, { "font-weight": "bold" }),
       );
       said.textContent = sentence(result, chosen, scaled);
       drawing.describe(said.textContent);
@@ -149,5 +155,6 @@ export default {
     el.replaceChildren(buttons, fields, drawing, said);
     edit();
     draw();
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => narrow !== isNarrow() && draw()).observe(el);
   },
 };

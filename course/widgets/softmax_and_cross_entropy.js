@@ -13,7 +13,7 @@ function entropyOf(probs) {
   return -probs.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0);
 }
 
-// dH/dτ = Var_p(z) / τ³.
+// dℋ/dτ = Var_p(z) / τ³.
 function slopeAt(scores, tau) {
   const probs = softmaxAt(scores, tau);
   const mean = probs.reduce((sum, p, i) => sum + p * scores[i], 0);

@@ -4,13 +4,18 @@ import pytest
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "receipt(id, kind): this test is the evidence of kind `kind` for the formula `id` of book/reference/formulas.yml")
+    config.addinivalue_line(
+        "markers",
+        "receipt(id, kind): this test is the evidence of kind `kind` for the formula `id` of book/reference/formulas.yml",
+    )
 
 
 def refuse(report, what: str, name: str) -> None:
     """Turn a skipped or expectedly failing report into a failure that says why."""
     report.outcome = "failed"
-    report.longrepr = f"{name} was {what}: evidence must run and pass. Mend the test, or claim a weaker receipt in book/reference/formulas.yml."
+    report.longrepr = (
+        f"{name} was {what}: evidence must run and pass. Mend the test, or claim a weaker receipt in book/reference/formulas.yml."
+    )
     if hasattr(report, "wasxfail"):
         del report.wasxfail
 

@@ -1,0 +1,143 @@
+"""Evidence for the formulas of f02_gradients_and_descent."""
+
+import itertools
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+
+def symbols_of(name: str, rows: int, columns: int) -> sp.Matrix:
+    return sp.Matrix(rows, columns, lambda i, j: sp.Symbol(f"{name}{i}{j}", real=True))
+
+
+def gradient(scalar, matrix: sp.Matrix) -> sp.Matrix:
+    """Entry by entry, from the definition: the gradient has the shape of the matrix."""
+    return matrix.applyfunc(lambda entry: sp.diff(scalar, entry))
+
+
+def same(left: sp.Matrix, right: sp.Matrix) -> bool:
+    return left.shape == right.shape and (left - right).applyfunc(sp.expand).is_zero_matrix
+
+
+@pytest.mark.receipt("n-line", "derived")
+def test_n_line():
+    x, u, m, b = sp.symbols("x u m b", real=True)
+    line = m * x + b
+    assert sp.simplify((line.subs(x, u) - line) / (u - x)) == m  # the slope between any two points
+    assert line.subs(x, 0) == b
+
+
+@pytest.mark.receipt("n-deriv", "derived")
+def test_n_deriv():
+    x, h = sp.symbols("x h", real=True)
+    a = sp.symbols("a0:5", real=True)
+    polynomial = sum(c * x**k for k, c in enumerate(a))
+    quotient = sp.cancel((polynomial.subs(x, x + h) - polynomial) / h)  # h divides: the limit is the value at 0
+    assert sp.expand(quotient.subs(h, 0) - sum(k * c * x ** (k - 1) for k, c in enumerate(a) if k)) == 0
+    for step in (1e-2, 1e-3, 1e-4):  # beyond polynomials: within h/2 max|f''| (and rounding) of the derivative
+        for at in np.linspace(-2, 2, 9):
+            assert abs((np.sin(at + step) - np.sin(at)) / step - np.cos(at)) <= step / 2 + 4e-16 / step
+
+
+@pytest.mark.receipt("n-chain", "derived")
+def test_n_chain():
+    x, y = sp.symbols("x y", real=True)
+    a, b = sp.symbols("a0:4", real=True), sp.symbols("b0:4", real=True)
+    outer, inner = sum(c * y**k for k, c in enumerate(a)), sum(c * x**k for k, c in enumerate(b))
+    expanded = sp.Poly(sp.expand(outer.subs(y, inner)), x)  # a polynomial: differentiating needs no chain rule
+    assert sp.expand(expanded.diff(x).as_expr() - sp.diff(outer, y).subs(y, inner) * sp.diff(inner, x)) == 0
+
+
+@pytest.mark.receipt("n-axb", "derived")
+@pytest.mark.parametrize(("p", "m", "n", "q"), [(1, 1, 1, 1), (2, 3, 2, 2), (1, 3, 2, 3)])
+def test_n_axb(p, m, n, q):
+    A, X, B, G = symbols_of("a", p, m), symbols_of("x", m, n), symbols_of("b", n, q), symbols_of("g", p, q)
+    loss = sum(G.multiply_elementwise(A * X * B))  # any loss whose gradient in AXB is G
+    assert same(gradient(loss, X), A.T * G * B.T)
+
+
+@pytest.mark.receipt("n-tr", "derived")
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 3), (3, 2)])
+def test_n_tr(m, n):
+    A, X = symbols_of("a", n, m), symbols_of("x", m, n)
+    assert same(gradient((A * X).trace(), X), A.T)
+
+
+@pytest.mark.receipt("n-fro", "derived")
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 3), (3, 2)])
+def test_n_fro(m, n):
+    X = symbols_of("x", m, n)
+    assert same(gradient(sum(X.multiply_elementwise(X)), X), 2 * X)
+
+
+@pytest.mark.receipt("n-matchain", "computed")
+def test_n_matchain():
+    generator = np.random.default_rng(0)
+    X, C = generator.normal(size=(3, 4)), generator.normal(size=(3, 3))
+    Y = np.tanh(X) @ X.T
+    loss_gradient = np.cos(Y) * C  # of L = sum C sin(Y)
+    by_sum = np.zeros_like(X)
+    for i, j in np.ndindex(X.shape):  # dY/dX_ij by hand, then the sum over all entries of Y
+        one = np.zeros_like(X)
+        one[i, j] = 1
+        by_sum[i, j] = (loss_gradient * ((1 - np.tanh(X) ** 2) * one @ X.T + np.tanh(X) @ one.T)).sum()
+    T = torch.tensor(X, requires_grad=True)
+    (torch.tensor(C) * torch.sin(torch.tanh(T) @ T.T)).sum().backward()
+    assert np.abs(by_sum - T.grad.numpy()).max() <= 1e-12 * np.abs(by_sum).max()
+
+
+@pytest.mark.receipt("n-gd1", "derived")
+def test_n_gd1():
+    x0, eta, x = sp.symbols("x0 eta x", real=True)
+    k = sp.Symbol("k", integer=True, nonnegative=True)
+    ratio = 1 - 2 * eta
+    step = sp.diff(x**2, x)
+    at_k = x0 * ratio**k
+    assert sp.simplify(at_k.subs(k, 0)) == x0  # induction: the start …
+    assert sp.cancel((at_k - eta * step.subs(x, at_k)) / at_k) == ratio.expand()  # … and the step
+    tenth = at_k.subs({x0: 3, eta: sp.Rational(1, 10), k: 10})
+    assert tenth == 3 * sp.Rational(4, 5) ** 10
+    assert (round(float(tenth), 4), round(float(tenth**2), 4)) == (0.3221, 0.1038)
+
+
+@pytest.mark.receipt("n-gdv", "computed")
+def test_n_gdv():
+    generator = np.random.default_rng(1)
+    root = generator.normal(size=(5, 5))
+    A = root @ root.T / 5 + 0.1 * np.eye(5)  # f(w) = w A w^T / 2, gradient w A
+    top = np.linalg.eigvalsh(A).max()
+    for eta in (0.5 / top, 1.9 / top):
+        start = generator.normal(size=5)
+        w, losses = start.copy(), []
+        theirs = torch.tensor(start, requires_grad=True)
+        optimiser = torch.optim.SGD([theirs], lr=eta)
+        for _ in range(40):
+            losses.append(w @ A @ w / 2)
+            w = w - eta * (w @ A)
+            optimiser.zero_grad()
+            (theirs @ torch.tensor(A) @ theirs / 2).backward()
+            optimiser.step()
+        closed = start @ np.linalg.matrix_power(np.eye(5) - eta * A, 40)
+        assert np.abs(w - closed).max() <= 1e-12
+        assert np.abs(w - theirs.detach().numpy()).max() <= 1e-12
+        assert all(after < before for before, after in itertools.pairwise(losses))  # below 2 / top it descends
+
+
+@pytest.mark.receipt("e3", "computed")
+def test_e3_gradient_flow():
+    generator = np.random.default_rng(2)
+    root = generator.normal(size=(4, 4))
+    values, vectors = np.linalg.eigh(root @ root.T / 4)
+    A, start, time = vectors * values @ vectors.T, generator.normal(size=4), 2.0
+    flow = start @ (vectors * np.exp(-time * values) @ vectors.T)  # solves w' = -w A
+    errors = []
+    for steps in (64, 128, 256):
+        w, eta = start.copy(), time / steps
+        for _ in range(steps):
+            w = w - eta * (w @ A)
+        errors.append(np.linalg.norm(w - flow))
+        assert errors[-1] <= eta * time / 2 * values.max() ** 2 * np.linalg.norm(start)  # Euler's bound
+    for coarse, fine in itertools.pairwise(errors):
+        assert abs(coarse / fine - 2) <= 0.1  # first order: half the step, half the error
