@@ -257,7 +257,7 @@ def show_report(chapters: list[Chapter], book, out: Path):
 
 @app.command()
 def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
-    """Make a class of twelve from the chapters' own answers, grade it, and show everything."""
+    """Make a class from the chapters' own answers, grade it, and show everything."""
     from autograder.demo import SEED, grade_by_hand, prepare
     from autograder.engine import Limits
     from autograder.feedback import write_feedback

@@ -1,11 +1,12 @@
-"""A class of twelve made from the chapters' own answers, graded from start to end.
+"""A class made from the chapters' own answers, graded from start to end.
 
 Ada has everything right, Ben hands in an empty notebook, Cem's file is broken, Dia empties the test
-cells. The other eight mix right answers with the wrong ones of `answers.py`, so that every wrong
-answer is handed in by somebody.
+cells. The others, at least eight, mix right answers with the wrong ones of `answers.py`; a chapter
+is handed in by as many as it takes for every wrong answer to be handed in by somebody.
 """
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -18,7 +19,8 @@ from autograder.chapters import Chapter, CourseError, Exercise, find_chapters, g
 from autograder.grade import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
-MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea"]
+MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea", "mia", "noa", "ole", "pia", "rui", "sol", "tia", "uma"]
+LEAST = 8  # of MIXED
 SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
 EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")
 
@@ -45,7 +47,7 @@ def prepare(root: Path, folder: Path, names: list[str] | None = None) -> list[Ch
     chapters = find_chapters(folder)
     for chapter in chapters:
         answers = load(chapter.answers)
-        for student in (PERFECT, BLANK, BROKEN, CHEAT, *MIXED):
+        for student in (PERFECT, BLANK, BROKEN, CHEAT, *mixed(answers)):
             path = folder / "submitted" / student / chapter.stem / f"{chapter.stem}.ipynb"
             path.parent.mkdir(parents=True)
             notebook = submission(chapter, answers, student)
@@ -65,7 +67,7 @@ def submission(chapter: Chapter, answers: list[Answer], student: str) -> Noteboo
         if exercise.by_hand:
             written[nbgrader_id(exercise.id)] = written[nbgrader_id(exercise.id)].split("### BEGIN MARK SCHEME")[0].rstrip()
             continue
-        answer = choice(exercise, answers, student, number)
+        answer = choice(exercise, answers, student, number, mixed(answers))
         if answer is not None:
             written[f"{nbgrader_id(exercise.id)}-answer"] = answer.source(chapter.asked(exercise))
     for cell in notebook.cells:
@@ -77,18 +79,24 @@ def submission(chapter: Chapter, answers: list[Answer], student: str) -> Noteboo
     return notebook
 
 
-def choice(exercise: Exercise, answers: list[Answer], student: str, number: int) -> Answer | None:
+def mixed(answers: list[Answer]) -> list[str]:
+    """The students who mix right and wrong answers in a chapter; the cheat takes one wrong answer more."""
+    most = max(Counter(a.exercise for a in answers if not a.right).values(), default=0)
+    return MIXED[: max(LEAST, most - 1)]
+
+
+def choice(exercise: Exercise, answers: list[Answer], student: str, number: int, mixed: list[str]) -> Answer | None:
     """The answer a student gives to the exercise number `number` of a chapter; None is the author's solution.
 
-    The cheat gives the wrong answers that the eight have no room for, and otherwise the first.
+    The cheat gives the wrong answer that the others have no room for, and otherwise the last.
     """
     mine = [a for a in answers if a.exercise == exercise.id]
     right, wrong = [None, *(a for a in mine if a.right)], [a for a in mine if not a.right]
     if student == PERFECT:
         return None
     if student == CHEAT:
-        return wrong[len(MIXED)] if len(wrong) > len(MIXED) else wrong[0]
-    turn = (MIXED.index(student) + number) % len(MIXED)
+        return wrong[min(len(mixed), len(wrong) - 1)] if wrong else None
+    turn = (mixed.index(student) + number) % len(mixed)
     return wrong[turn] if turn < len(wrong) else right[turn % len(right)]
 
 

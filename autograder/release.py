@@ -135,7 +135,7 @@ def secrets(chapter: Chapter) -> dict[str, str]:
     for answer in load(chapter.answers) if chapter.answers.exists() else []:
         if answer.sentence:
             found[answer.sentence] = f"misconception of {answer.exercise}"
-    return {line: what for line, what in found.items() if len(line) >= SHORT and line not in public}
+    return {line: what for line, what in found.items() if len(line) >= SHORT and not any(line in shown for shown in public)}
 
 
 def leaks(chapter: Chapter, folder: Path) -> list[str]:

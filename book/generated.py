@@ -135,7 +135,9 @@ def glossary(registry: Registry, there: set[str]) -> str:
         where = registry.chapters[term.chapter]
         if term.chapter in there:
             where = f"[{where}](../{term.chapter}/{term.chapter}.ipynb)"
-        lines += [term.term, *term.also, "  " + re.sub(r"\s+", " ", term.definition), "", f"  Introduced in {where}.", ""]
+        others = [name for name in term.also if name.removesuffix("s") != term.term.removesuffix("s")]
+        also = f"Also: {', '.join(others)}. " if others else ""
+        lines += [term.term, "  " + re.sub(r"\s+", " ", term.definition), "", f"  [{also}{where}]{{.facts}}", ""]
     return _lines([*lines, ":::"])
 
 

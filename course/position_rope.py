@@ -16,7 +16,9 @@ SCHEMES = ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
 # ---------------------------------------------------------------- order
 
 
-def self_attention(x: torch.Tensor, W_q: torch.Tensor, W_k: torch.Tensor, W_v: torch.Tensor, causal: bool = False) -> torch.Tensor:
+def self_attention(
+    x: torch.Tensor, W_q: torch.Tensor, W_k: torch.Tensor, W_v: torch.Tensor, causal: bool = False
+) -> torch.Tensor:
     """One attention layer of one head that knows nothing of position.
 
     x (..., T, d_model), W_q and W_k (d_model, d_head), W_v (d_model, d_v) → (..., T, d_v).
@@ -176,7 +178,9 @@ def t5_bucket(relative: torch.Tensor, n_buckets: int = 32, max_distance: int = 1
     n_side = n_buckets // sides
     exact = n_side // 2
     if exact < 1 or max_distance <= exact:
-        raise ValueError(f"{n_buckets} buckets up to distance {max_distance} leave no room: use more buckets or a longer distance")
+        raise ValueError(
+            f"{n_buckets} buckets up to distance {max_distance} leave no room: use more buckets or a longer distance"
+        )
     distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
     edges = torch.tensor(_t5_edges(exact, n_side, max_distance), device=relative.device)  # first distance of each later bucket
     far = exact + torch.bucketize(distance, edges, right=True)

@@ -78,7 +78,9 @@ def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     log_probs = log_softmax(logits)  # (..., V)
     if targets.is_floating_point():
         if targets.shape != logits.shape:
-            raise ValueError(f"probabilities as targets need the shape of the logits: {tuple(targets.shape)}, {tuple(logits.shape)}")
+            raise ValueError(
+                f"probabilities as targets need the shape of the logits: {tuple(targets.shape)}, {tuple(logits.shape)}"
+            )
         return -(targets * log_probs).sum(dim=-1).mean()
     _check_classes(targets, logits)
     return -log_probs.gather(-1, targets.unsqueeze(-1)).mean()  # (..., 1) before the mean

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 from course.data import HERE
 
@@ -18,7 +19,8 @@ Pair = tuple[int, int]
 
 BYTES = 256
 
-# GPT-2's pattern with the standard library's `re`: "letter" is [^\W\d_], so ² and ½ count as letters, not as numbers.
+# GPT-2's pattern with the standard library's `re`: a letter is [^\W\d_], so ² and ½ count as letters, not as numbers,
+# and white space includes the control characters 1C to 1F.
 PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
 
 
@@ -57,7 +59,7 @@ def pair_counts(words: list[list[int]], times: list[int]) -> Counter:
     """How often each pair of neighbours occurs: word i counts `times[i]` times."""
     totals = Counter()
     for ids, n in zip(words, times, strict=True):
-        for pair in zip(ids, ids[1:], strict=False):
+        for pair in pairwise(ids):
             totals[pair] += n
     return totals
 
@@ -112,7 +114,7 @@ def _where(words: list[list[int]]) -> dict[Pair, set[int]]:
     """In which words each pair occurs."""
     where = defaultdict(set)
     for i, ids in enumerate(words):
-        for pair in zip(ids, ids[1:], strict=False):
+        for pair in pairwise(ids):
             where[pair].add(i)
     return where
 
@@ -125,10 +127,10 @@ def _apply(pair: Pair, new: int, words, times, totals, where) -> set[Pair]:
         if len(after) == len(before):
             continue  # the pair has gone from this word with an earlier merge
         words[i] = after
-        for old in zip(before, before[1:], strict=False):
+        for old in pairwise(before):
             totals[old] -= times[i]
             changed.add(old)
-        for made in zip(after, after[1:], strict=False):
+        for made in pairwise(after):
             totals[made] += times[i]
             where[made].add(i)
             changed.add(made)
@@ -141,7 +143,7 @@ def _apply(pair: Pair, new: int, words, times, totals, where) -> set[Pair]:
 def bpe_word(ids: list[int], ranks: Mapping[Pair, int]) -> list[int]:
     """The tokens of one pre-token: while any pair of neighbours is a merge, apply the one that was learned first."""
     while len(ids) > 1:
-        pair = min(zip(ids, ids[1:], strict=False), key=lambda p: ranks.get(p, float("inf")))
+        pair = min(pairwise(ids), key=lambda p: ranks.get(p, float("inf")))
         if pair not in ranks:
             break
         ids = merge_pair(ids, pair, ranks[pair])
@@ -183,7 +185,9 @@ def bpe_decode(ids: list[int], merges: list[Pair], errors: str = "replace") -> s
     spelled = vocabulary(merges)
     for i in ids:
         if not 0 <= i < len(spelled):
-            raise ValueError(f"token {i} is not in the vocabulary of {len(spelled)}: special tokens are not text, take them out first")
+            raise ValueError(
+                f"token {i} is not in the vocabulary of {len(spelled)}: special tokens are not text, take them out first"
+            )
     return b"".join(spelled[i] for i in ids).decode("utf-8", errors)
 
 

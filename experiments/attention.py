@@ -29,7 +29,15 @@ from torch.nn.functional import cross_entropy
 RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "attention.json"
 ARMS = ["scaled", "unscaled", "unscaled_small_start"]
 COMMON = {"arms": ARMS, "names": 32, "colours": 32, "optimiser": "Adam", "test_batches": 8}
-FULL = COMMON | {"d_k": [4, 16, 64, 256, 1024], "seeds": 8, "pairs": 16, "d_model": 64, "batch": 128, "steps": 1500, "learning_rate": 2e-3}
+FULL = COMMON | {
+    "d_k": [4, 16, 64, 256, 1024],
+    "seeds": 8,
+    "pairs": 16,
+    "d_model": 64,
+    "batch": 128,
+    "steps": 1500,
+    "learning_rate": 2e-3,
+}
 SMALL = COMMON | {"d_k": [4, 64, 512], "seeds": 3, "pairs": 8, "d_model": 32, "batch": 48, "steps": 300, "learning_rate": 4e-3}
 
 

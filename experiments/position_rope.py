@@ -28,8 +28,32 @@ from course import data  # noqa: E402
 from course.device import best_device  # noqa: E402
 from course.position_rope import SCHEMES, PositionModel  # noqa: E402
 
-FULL = {"d_model": 256, "n_heads": 8, "n_layers": 4, "T": 256, "B": 64, "steps": 600, "rate": 1e-3, "table_rate": 10, "windows": 256, "seeds": 4, "characters": None}
-SMALL = {"d_model": 48, "n_heads": 4, "n_layers": 2, "T": 32, "B": 16, "steps": 100, "rate": 5e-3, "table_rate": 10, "windows": 128, "seeds": 3, "characters": 400_000}
+FULL = {
+    "d_model": 256,
+    "n_heads": 8,
+    "n_layers": 4,
+    "T": 256,
+    "B": 64,
+    "steps": 500,
+    "rate": 1e-3,
+    "table_rate": 10,
+    "windows": 256,
+    "seeds": 4,
+    "characters": None,
+}
+SMALL = {
+    "d_model": 48,
+    "n_heads": 4,
+    "n_layers": 2,
+    "T": 32,
+    "B": 16,
+    "steps": 100,
+    "rate": 5e-3,
+    "table_rate": 10,
+    "windows": 128,
+    "seeds": 3,
+    "characters": 400_000,
+}
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}  # 97.5% points of Student's t, by number of seeds
 
 
@@ -51,7 +75,9 @@ def windows(ids: torch.Tensor, B: int, length: int, generator: torch.Generator) 
 
 def train(scheme: str, seed: int, settings: dict, ids: torch.Tensor, V: int) -> PositionModel:
     torch.manual_seed(seed)
-    model = PositionModel(V, settings["d_model"], settings["n_heads"], settings["n_layers"], scheme, T_max=settings["lengths"][-1])
+    model = PositionModel(
+        V, settings["d_model"], settings["n_heads"], settings["n_layers"], scheme, T_max=settings["lengths"][-1]
+    )
     model.to(ids.device)
     tables = [p for name, p in model.named_parameters() if name.endswith("attention.table")]  # T5's biases start at zero
     others = [p for name, p in model.named_parameters() if not name.endswith("attention.table")]
@@ -126,7 +152,13 @@ def main() -> None:
         "experiment": "experiments/position_rope.py",
         "mode": "small" if options.small else "full",
         "date": date.today().isoformat(),
-        "settings": settings | {"V": V, "corpus": "austen", "loss_on": "the last T / 2 characters of the window, the same for every length", "held_out": "last twentieth of the text"},
+        "settings": settings
+        | {
+            "V": V,
+            "corpus": "austen",
+            "loss_on": "the last T / 2 characters of the window, the same for every length",
+            "held_out": "last twentieth of the text",
+        },
         "device": torch.cuda.get_device_name() if device.type == "cuda" else device.type,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "seeds": seeds,

@@ -55,7 +55,11 @@ def judge(rows: list[dict]) -> dict:
     judged = [r for r in rows if r["ratio"] >= 1 and r["V"] > 16]
     theory = [r["lost"] - r["theory"] for r in judged]
     null = [r["lost"] - at_16[r["sigma"], r["ratio"]] * math.log(r["V"]) for r in judged]
-    return {"rms_theory": float(np.sqrt(np.mean(np.square(theory)))), "rms_null": float(np.sqrt(np.mean(np.square(null)))), "rows": len(judged)}
+    return {
+        "rms_theory": float(np.sqrt(np.mean(np.square(theory)))),
+        "rms_null": float(np.sqrt(np.mean(np.square(null)))),
+        "rows": len(judged),
+    }
 
 
 def main() -> None:

@@ -158,7 +158,12 @@ def evaluate(model, ids, lengths, T, device):
         nats += F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="sum").item()
         tokens += target.numel()
         n_bytes += int(windows(lengths, some, T)[:, 1 + half :].sum())
-    return {"nats_per_token": nats / tokens, "tokens": tokens, "bytes": n_bytes, "bits_per_byte": bits_per_byte(nats / tokens, tokens, n_bytes)}
+    return {
+        "nats_per_token": nats / tokens,
+        "tokens": tokens,
+        "bytes": n_bytes,
+        "bits_per_byte": bits_per_byte(nats / tokens, tokens, n_bytes),
+    }
 
 
 def unigram_bits_per_byte(train_ids, held_ids, V, n_bytes):
@@ -196,7 +201,10 @@ def main():
             seen = settings["steps"] * settings["windows_per_step"] * T * bytes_per_token
             tokenizer = {"bytes_per_token": bytes_per_token, "training_bytes": round(seen), "unigram_bits_per_byte": null}
             results.append(shape | tokenizer | measured)
-            print(f"V {V:6d}  seed {seed}  T {T:4d}  {measured['bits_per_byte']:.4f} bits per byte  ({time.perf_counter() - began:.0f} s)", flush=True)
+            print(
+                f"V {V:6d}  seed {seed}  T {T:4d}  {measured['bits_per_byte']:.4f} bits per byte  ({time.perf_counter() - began:.0f} s)",
+                flush=True,
+            )
     record = {
         "experiment": "tokens",
         "mode": "small" if small else "full",

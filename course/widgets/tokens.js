@@ -94,8 +94,8 @@ export default {
       pieces.replaceChildren(
         ...ids.slice(0, 1000).map((id, i) => {
           const box = element("span", { title: `token ${id}` }, shown(spelled[id]));
-          const colour = i % 2 ? "var(--key)" : "var(--query)";
-          box.style.cssText = `border:1px solid ${colour};border-bottom-width:3px;border-radius:4px;padding:0 3px;white-space:pre`;
+          const shade = i % 2 ? "rgba(127,127,127,0.25)" : "transparent";
+          box.style.cssText = `border:1px solid currentColor;background:${shade};border-radius:4px;padding:0 3px;white-space:pre`;
           return box;
         }),
       );

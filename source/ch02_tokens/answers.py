@@ -45,7 +45,11 @@ class from_the_standard:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Code points are not bytes: `ord` gives numbers far above 255, which then look like words or like nothing.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "Code points are not bytes: `ord` gives numbers far above 255, which then look like words or like nothing.",
+    see="text-is-bytes",
+)
 class code_points:
     def encode(text, words):
         ids = []
@@ -60,7 +64,11 @@ class code_points:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Words that are not in the list are dropped, so the text does not come back: that is what bytes are for.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "Words that are not in the list are dropped, so the text does not come back: that is what bytes are for.",
+    see="text-is-bytes",
+)
 class drops_unknown_words:
     def encode(text, words):
         return [256 + words.index(p) for p in re.findall(r"\w+|\W", text) if p in words]
@@ -72,7 +80,11 @@ class drops_unknown_words:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Words are numbered from 0, so a word and a byte have the same id and decoding cannot tell them apart.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "Words are numbered from 0, so a word and a byte have the same id and decoding cannot tell them apart.",
+    see="text-is-bytes",
+)
 class ids_that_clash:
     def encode(text, words):
         ids = []
@@ -87,7 +99,11 @@ class ids_that_clash:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Each byte is turned into a character by itself. That is right below 128; é, 日 and 🙂 have several bytes.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "Each byte is turned into a character by itself. That is right below 128; é, 日 and 🙂 have several bytes.",
+    see="text-is-bytes",
+)
 class decodes_each_byte:
     def encode(text, words):
         ids = []
@@ -102,7 +118,11 @@ class decodes_each_byte:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Errors are ignored byte by byte, so every character of more than one byte disappears without a word.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "Errors are ignored byte by byte, so every character of more than one byte disappears without a word.",
+    see="text-is-bytes",
+)
 class ignores_errors:
     def encode(text, words):
         ids = []
@@ -117,7 +137,11 @@ class ignores_errors:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "A known word is also taken out of the middle of a longer word; the task cuts the text first and looks up whole pieces.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "A known word is also taken out of the middle of a longer word; the task cuts the text first and looks up whole pieces.",
+    see="text-is-bytes",
+)
 class words_inside_words:
     def encode(text, words):
         ids = []
@@ -134,7 +158,11 @@ class words_inside_words:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "You followed the bit patterns 110…, 1110…, 11110… alone: two lead bytes would only make overlong spellings, and Unicode ends before the last patterns do.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "You followed the bit patterns 110…, 1110…, 11110… alone: two lead bytes would only make overlong spellings, and Unicode ends before the last patterns do.",
+    see="text-is-bytes",
+)
 class only_bit_patterns:
     def encode(text, words):
         ids = []
@@ -149,7 +177,11 @@ class only_bit_patterns:
         return list(range(0xF8, 0x100))
 
 
-@wrong("ch02.no_unknowns", "You looked at Latin letters only. Other scripts and emoji use many more byte values.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns",
+    "You looked at Latin letters only. Other scripts and emoji use many more byte values.",
+    see="text-is-bytes",
+)
 class latin_only:
     def encode(text, words):
         ids = []
@@ -250,7 +282,11 @@ def tie_ignored(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "Among tied pairs you take the one met last where the task says first: `>=` instead of `>`.", see="the-tie-rule")
+@wrong(
+    "ch02.by_hand",
+    "Among tied pairs you take the one met last where the task says first: `>=` instead of `>`.",
+    see="the-tie-rule",
+)
 def last_met(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[-1], "smallest": min, "largest": max}[tie]
     spelled = {word: [*word, end] if end else [*word] for word in counts}
@@ -270,7 +306,11 @@ def last_met(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "The pairs are counted once, at the start. After a merge old pairs are gone and new ones have come: count again.", see="one-merge")
+@wrong(
+    "ch02.by_hand",
+    "The pairs are counted once, at the start. After a merge old pairs are gone and new ones have come: count again.",
+    see="one-merge",
+)
 def counts_once(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[0], "smallest": min, "largest": max}[tie]
     totals = {}
@@ -288,7 +328,11 @@ def counts_once(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "Replacing in a string joined by spaces also hits the end of one symbol and the start of the next: `b c` is found inside `ab c`.", see="one-merge")
+@wrong(
+    "ch02.by_hand",
+    "Replacing in a string joined by spaces also hits the end of one symbol and the start of the next: `b c` is found inside `ab c`.",
+    see="one-merge",
+)
 def replaces_in_a_string(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[0], "smallest": min, "largest": max}[tie]
     spelled = {word: " ".join([*word, end] if end else [*word]) for word in counts}
@@ -333,7 +377,11 @@ def merges_once_a_word(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "The end marker is glued to the last letter. Here it is a symbol of its own, which merges like any other.", see="the-tie-rule")
+@wrong(
+    "ch02.by_hand",
+    "The end marker is glued to the last letter. Here it is a symbol of its own, which merges like any other.",
+    see="the-tie-rule",
+)
 def marker_glued(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[0], "smallest": min, "largest": max}[tie]
     spelled = {word: [*word[:-1], word[-1] + end] for word in counts}
@@ -393,7 +441,14 @@ def never_stops(counts, k, tie="first", end=""):
 
 @wrong("ch02.by_hand", "It is the example's answer, whatever the corpus.", see="the-tie-rule")
 def only_the_example(counts, k, tie="first", end=""):
-    six = [(("e", "s"), 9, 2), (("es", "t"), 9, 1), (("l", "o"), 7, 2), (("lo", "w"), 7, 1), (("n", "e"), 6, 3), (("ne", "w"), 6, 2)]
+    six = [
+        (("e", "s"), 9, 2),
+        (("es", "t"), 9, 1),
+        (("l", "o"), 7, 2),
+        (("lo", "w"), 7, 1),
+        (("n", "e"), 6, 3),
+        (("ne", "w"), 6, 2),
+    ]
     return six[:k]
 
 
@@ -421,12 +476,20 @@ def reads_from_the_left(text):
     return [run for run in runs if run]
 
 
-@wrong("ch02.space", "Splitting at spaces throws the spaces away: the pieces joined are no longer the text.", see="pieces-before-merges")
+@wrong(
+    "ch02.space",
+    "Splitting at spaces throws the spaces away: the pieces joined are no longer the text.",
+    see="pieces-before-merges",
+)
 def splits_at_spaces(text):
     return text.split()
 
 
-@wrong("ch02.space", "All spaces before a word go with it. Only one does; the others are a piece of their own.", see="pieces-before-merges")
+@wrong(
+    "ch02.space",
+    "All spaces before a word go with it. Only one does; the others are a piece of their own.",
+    see="pieces-before-merges",
+)
 def takes_all_spaces(text):
     return re.findall(r" *[^\W\d_]+|\d{1,3}| *(?:[^\s\w]|_)+|\s+", text)
 
@@ -441,12 +504,20 @@ def letters_a_to_z(text):
     return re.findall(r" ?[A-Za-z]+|\d{1,3}| ?[^\sA-Za-z\d]+|\s+(?= [^\s\d])|\s+", text)
 
 
-@wrong("ch02.space", "These are GPT-2's rules: digits in runs of any length with a space before them. Here they go in groups of at most three, without the space.", see="pieces-before-merges")
+@wrong(
+    "ch02.space",
+    "These are GPT-2's rules: digits in runs of any length with a space before them. Here they go in groups of at most three, without the space.",
+    see="pieces-before-merges",
+)
 def as_gpt2(text):
     return pretokenize(text)
 
 
-@wrong("ch02.space", "The digits are grouped from the right, as thousands are written; the rule says from the left.", see="pieces-before-merges")
+@wrong(
+    "ch02.space",
+    "The digits are grouped from the right, as thousands are written; the rule says from the left.",
+    see="pieces-before-merges",
+)
 def digits_from_the_right(text):
     pieces = []
     for piece in re.findall(r" ?[^\W\d_]+|\d+| ?(?:[^\s\w]|_)+|\s+(?= [^\s\d])|\s+", text):
@@ -468,7 +539,11 @@ def loses_line_breaks(text):
     return re.findall(r" ?[^\W\d_]+|\d{1,3}| ?(?:[^\s\w]|_)+| +(?= [^\s\d])| +", text)
 
 
-@wrong("ch02.space", "A run of white space takes the last space too and leaves none for the word after it.", see="pieces-before-merges")
+@wrong(
+    "ch02.space",
+    "A run of white space takes the last space too and leaves none for the word after it.",
+    see="pieces-before-merges",
+)
 def keeps_the_last_space(text):
     return re.findall(r"(?<!\s) [^\W\d_]+|[^\W\d_]+|\d{1,3}|(?<!\s) (?:[^\s\w]|_)+|(?:[^\s\w]|_)+|\s+", text)
 
@@ -493,14 +568,22 @@ def properties(encode):
     return all(list(encode(text, merges)) == expected for text, merges, expected in cases)
 
 
-@wrong("ch02.encoder_test", "Only the round trip is tested. Every encoder that keeps the bytes passes it, whatever its pieces are.", see="text-to-tokens")
+@wrong(
+    "ch02.encoder_test",
+    "Only the round trip is tested. Every encoder that keeps the bytes passes it, whatever its pieces are.",
+    see="text-to-tokens",
+)
 def round_trip_only(encode):
     texts = ["", "abc", "aaaaaaa", "ab ab abcab", " the Lowest", "  newest É 日本🙂"]
     learned = bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12)
     return all(bpe_decode(encode(text, learned), learned) == text for text in texts)
 
 
-@wrong("ch02.encoder_test", "Only the numbers of tokens are compared. Two cuts of a text can have equally many pieces.", see="text-to-tokens")
+@wrong(
+    "ch02.encoder_test",
+    "Only the numbers of tokens are compared. Two cuts of a text can have equally many pieces.",
+    see="text-to-tokens",
+)
 def counts_only(encode):
     texts = ["abc", "aaaaaaa", " the Lowest", "  newest É 日本🙂", "a b"]
     lists = [bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12), [(98, 99), (97, 98)], [(97, 97)], [(97, 32)]]
@@ -513,23 +596,51 @@ def one_easy_word(encode):
     return encode("low", learned) == bpe_encode("low", learned)
 
 
-@wrong("ch02.encoder_test", "Your merges never join a letter with a space, so an encoder that merges across cuts passes.", see="pieces-before-merges")
+@wrong(
+    "ch02.encoder_test",
+    "Your merges never join a letter with a space, so an encoder that merges across cuts passes.",
+    see="pieces-before-merges",
+)
 def nothing_crosses(encode):
-    lists = [bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12), [(98, 99), (97, 98)], [(97, 98), (98, 99), (97, 257)], [(97, 97), (256, 256)]]
+    lists = [
+        bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12),
+        [(98, 99), (97, 98)],
+        [(97, 98), (98, 99), (97, 257)],
+        [(97, 97), (256, 256)],
+    ]
     texts = ["", "abc", "aaaaaaa", " the Lowest", "  newest É 日本🙂", "abcabc bc", "abcd"]
     return all(encode(text, learned) == bpe_encode(text, learned) for learned in lists for text in texts)
 
 
-@wrong("ch02.encoder_test", "The texts are small English letters only: what becomes of capitals and of other scripts is never asked.", see="text-is-bytes")
+@wrong(
+    "ch02.encoder_test",
+    "The texts are small English letters only: what becomes of capitals and of other scripts is never asked.",
+    see="text-is-bytes",
+)
 def small_letters_only(encode):
-    lists = [bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12), [(98, 99), (97, 98)], [(97, 98), (98, 99), (97, 257)], [(97, 97), (256, 256)], [(97, 32)]]
+    lists = [
+        bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12),
+        [(98, 99), (97, 98)],
+        [(97, 98), (98, 99), (97, 257)],
+        [(97, 97), (256, 256)],
+        [(97, 32)],
+    ]
     texts = ["", "abc", "aaaaaaa", " the lowest", "  newest", "abcabc bc", "abcd", "a b"]
     return all(encode(text, learned) == bpe_encode(text, learned) for learned in lists for text in texts)
 
 
-@wrong("ch02.encoder_test", "No text holds the same pair twice in one piece, so an encoder that merges it once passes.", see="one-merge")
+@wrong(
+    "ch02.encoder_test",
+    "No text holds the same pair twice in one piece, so an encoder that merges it once passes.",
+    see="one-merge",
+)
 def nothing_twice(encode):
-    lists = [bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12), [(98, 99), (97, 98)], [(97, 98), (98, 99), (97, 257)], [(97, 32)]]
+    lists = [
+        bpe_train({"low": 5, "lower": 2, "newest": 6, "widest": 3}, 12),
+        [(98, 99), (97, 98)],
+        [(97, 98), (98, 99), (97, 257)],
+        [(97, 32)],
+    ]
     texts = ["", "abc", " the Lowest", "  newest É 日本🙂", "abcd", "a b"]
     return all(encode(text, learned) == bpe_encode(text, learned) for learned in lists for text in texts)
 
@@ -539,16 +650,30 @@ def accepts_everything(encode):
     return True
 
 
-@wrong("ch02.encoder_test", "Only the function that you know is accepted. Another right encoder is right as well: compare what it does.", see="text-to-tokens")
+@wrong(
+    "ch02.encoder_test",
+    "Only the function that you know is accepted. Another right encoder is right as well: compare what it does.",
+    see="text-to-tokens",
+)
 def by_identity(encode):
     return encode is bpe_encode
 
 
 # ---------------------------------------------------------------- ch02.injection
 
-wrong("ch02.injection", "a", "special_encode reads the stranger's text too, so an <|end|> that he types ends the turn.", see="special-tokens")
+wrong(
+    "ch02.injection",
+    "a",
+    "special_encode reads the stranger's text too, so an <|end|> that he types ends the turn.",
+    see="special-tokens",
+)
 wrong("ch02.injection", "b", "Taking a string out can put it together from what stood on both sides of it.", see="special-tokens")
-wrong("ch02.injection", "d", "The turn is over before any instruction is read: tokens are made before the model sees them.", see="special-tokens")
+wrong(
+    "ch02.injection",
+    "d",
+    "The turn is over before any instruction is read: tokens are made before the model sees them.",
+    see="special-tokens",
+)
 
 # ---------------------------------------------------------------- ch02.tax
 
@@ -570,7 +695,11 @@ def per_byte(training, k, english, spanish):
     return rate(spanish) / rate(english)
 
 
-@wrong("ch02.tax", "The characters are missing: this is the ratio of tokens, which also holds how long the translation is.", see="the-language-tax")
+@wrong(
+    "ch02.tax",
+    "The characters are missing: this is the ratio of tokens, which also holds how long the translation is.",
+    see="the-language-tax",
+)
 def tokens_only(training, k, english, spanish):
     learned = bpe_train(training, k)
     return sum(len(bpe_encode(s, learned)) for s in spanish) / sum(len(bpe_encode(s, learned)) for s in english)
@@ -586,7 +715,11 @@ def upside_down(training, k, english, spanish):
     return rate(english) / rate(spanish)
 
 
-@wrong("ch02.tax", "The mean of the sentences' own rates gives a short sentence the weight of a long one; the task takes totals.", see="the-language-tax")
+@wrong(
+    "ch02.tax",
+    "The mean of the sentences' own rates gives a short sentence the weight of a long one; the task takes totals.",
+    see="the-language-tax",
+)
 def mean_of_rates(training, k, english, spanish):
     learned = bpe_train(training, k)
 
@@ -596,7 +729,11 @@ def mean_of_rates(training, k, english, spanish):
     return rate(spanish) / rate(english)
 
 
-@wrong("ch02.tax", "The tokenizer also learned from the test sentences, so it knows them: train on `training` alone.", see="the-language-tax")
+@wrong(
+    "ch02.tax",
+    "The tokenizer also learned from the test sentences, so it knows them: train on `training` alone.",
+    see="the-language-tax",
+)
 def trains_on_the_test(training, k, english, spanish):
     learned = bpe_train(training + " " + " ".join(english) + " " + " ".join(spanish), k)
 
@@ -608,10 +745,16 @@ def trains_on_the_test(training, k, english, spanish):
 
 @wrong("ch02.tax", "No merge is used: the texts are only spelled in bytes.", see="text-to-tokens")
 def bytes_only(training, k, english, spanish):
-    return (sum(len(s.encode()) for s in spanish) / sum(map(len, spanish))) / (sum(len(s.encode()) for s in english) / sum(map(len, english)))
+    return (sum(len(s.encode()) for s in spanish) / sum(map(len, spanish))) / (
+        sum(len(s.encode()) for s in english) / sum(map(len, english))
+    )
 
 
-@wrong("ch02.tax", "The merges of the chapter's first cell are used instead of `k` merges learned from `training`.", see="the-language-tax")
+@wrong(
+    "ch02.tax",
+    "The merges of the chapter's first cell are used instead of `k` merges learned from `training`.",
+    see="the-language-tax",
+)
 def other_merges(training, k, english, spanish):
     def rate(sentences):
         return sum(len(bpe_encode(s, merges[:k])) for s in sentences) / sum(len(s) for s in sentences)
@@ -621,7 +764,10 @@ def other_merges(training, k, english, spanish):
 
 # ---------------------------------------------------------------- ch02.perplexity
 
-right("ch02.perplexity", cell('P, n_A, n_B = sympy.symbols("P n_A n_B", positive=True)\nequal_perplexity = sympy.exp(sympy.log(P) * n_A / n_B)'))
+right(
+    "ch02.perplexity",
+    cell('P, n_A, n_B = sympy.symbols("P n_A n_B", positive=True)\nequal_perplexity = sympy.exp(sympy.log(P) * n_A / n_B)'),
+)
 wrong(
     "ch02.perplexity",
     cell('P, n_A, n_B = sympy.symbols("P n_A n_B", positive=True)\nequal_perplexity = P * n_A / n_B'),

@@ -79,7 +79,9 @@ def nothing_allowed_means_everything_then_zero(query, key, value, allowed):
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed | empty).masked_fill(empty, 0.0)
 
 
-@wrong("ch04.attention", "A query that may read nothing gets NaN: a softmax over −∞ alone is 0/0.", see="keys-that-must-not-be-read")
+@wrong(
+    "ch04.attention", "A query that may read nothing gets NaN: a softmax over −∞ alone is 0/0.", see="keys-that-must-not-be-read"
+)
 def nan_in_empty_rows(query, key, value, allowed):
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     return scores.masked_fill(~allowed, -math.inf).softmax(-1) @ value
@@ -107,19 +109,31 @@ def nan_in_gradients(query, key, value, allowed):
     return (powers / powers.sum(-1, keepdim=True)).nan_to_num(0.0) @ value
 
 
-@wrong("ch04.attention", "The scores are not divided by the square root of d_k, so their spread grows with the width.", see="why-divide-by-the-square-root")
+@wrong(
+    "ch04.attention",
+    "The scores are not divided by the square root of d_k, so their spread grows with the width.",
+    see="why-divide-by-the-square-root",
+)
 def no_scale(query, key, value, allowed):
     scores = query @ key.mT
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value
 
 
-@wrong("ch04.attention", "Scaled by the width of the values: d_v equals d_k in the example, not in general.", see="why-divide-by-the-square-root")
+@wrong(
+    "ch04.attention",
+    "Scaled by the width of the values: d_v equals d_k in the example, not in general.",
+    see="why-divide-by-the-square-root",
+)
 def scaled_by_value_width(query, key, value, allowed):
     scores = query @ key.mT / math.sqrt(value.shape[-1])
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value
 
 
-@wrong("ch04.attention", "You normalised over the queries: it is each query's weights over the keys that sum to one.", see="all-queries-at-once")
+@wrong(
+    "ch04.attention",
+    "You normalised over the queries: it is each query's weights over the keys that sum to one.",
+    see="all-queries-at-once",
+)
 def softmax_over_queries(query, key, value, allowed):
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-2) * allowed) @ value
@@ -147,19 +161,31 @@ def inverted_mask(query, key, value, allowed):
     return (scores.masked_fill(allowed, torch.finfo(scores.dtype).min).softmax(-1) * ~allowed) @ value
 
 
-@wrong("ch04.attention", "Right for one sequence only: with leading axes, `.T` turns every axis around.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch04.attention",
+    "Right for one sequence only: with leading axes, `.T` turns every axis around.",
+    see="what-goes-wrong-in-practice",
+)
 def transposes_all_axes(query, key, value, allowed):
     scores = query @ key.permute(*reversed(range(key.ndim))) / math.sqrt(query.shape[-1])
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value
 
 
-@wrong("ch04.attention", "Computed in float32 whatever came in: float64 values must give a float64 output.", see="all-queries-at-once")
+@wrong(
+    "ch04.attention",
+    "Computed in float32 whatever came in: float64 values must give a float64 output.",
+    see="all-queries-at-once",
+)
 def forces_float32(query, key, value, allowed):
     scores = query.float() @ key.float().mT / math.sqrt(query.shape[-1])
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value.float()
 
 
-@wrong("ch04.attention", "Exponentials of large scores overflow: subtract each row's maximum first, as softmax does.", see="saturation-needs-a-gap")
+@wrong(
+    "ch04.attention",
+    "Exponentials of large scores overflow: subtract each row's maximum first, as softmax does.",
+    see="saturation-needs-a-gap",
+)
 def overflows(query, key, value, allowed):
     powers = (query @ key.mT / math.sqrt(query.shape[-1])).exp() * allowed
     return powers / (powers.sum(-1, keepdim=True) + ~allowed.any(-1, keepdim=True)) @ value
@@ -190,7 +216,10 @@ SPREAD = spread("return ((query @ key.T) / (math.sqrt(query.shape[-1]) if scaled
 DIVISOR = divides("math.sqrt(d_k * (std**4 + 2 * mean**2 * std**2))")
 
 for label, sentence in [
-    (spread("return (query @ key.T).std().item()"), "Your spread is the same with and without the division: `scaled` is not used."),
+    (
+        spread("return (query @ key.T).std().item()"),
+        "Your spread is the same with and without the division: `scaled` is not used.",
+    ),
     (
         spread("return ((query @ key.T) / (query.shape[-1] if scaled else 1)).std().item()"),
         "You divided by d_k: then the scaled spread shrinks as the vectors get wider.",
@@ -216,13 +245,22 @@ for label, sentence in [
 
 for label, sentence in [
     (divides("math.sqrt(d_k)"), "√d_k is right for mean 0 and standard deviation 1 only: your divisor ignores both."),
-    (divides("math.sqrt(d_k) * std**2"), "Your divisor is right for a mean of zero. Where did the derivation use that the mean is zero?"),
-    (divides("math.sqrt(d_k) * (std**2 + mean**2)"), "You took the mean square of a product for its variance: the square of its mean has to be subtracted."),
+    (
+        divides("math.sqrt(d_k) * std**2"),
+        "Your divisor is right for a mean of zero. Where did the derivation use that the mean is zero?",
+    ),
+    (
+        divides("math.sqrt(d_k) * (std**2 + mean**2)"),
+        "You took the mean square of a product for its variance: the square of its mean has to be subtracted.",
+    ),
     (
         divides("math.sqrt(d_k * (std**4 + mean**2 * std**2))"),
         "One of the two cross terms is missing: the mean of q meets the spread of k, and the mean of k meets the spread of q.",
     ),
-    (divides("d_k * (std**4 + 2 * mean**2 * std**2)"), "That is the variance of the score. To bring a standard deviation to 1, divide by a standard deviation."),
+    (
+        divides("d_k * (std**4 + 2 * mean**2 * std**2)"),
+        "That is the variance of the score. To bring a standard deviation to 1, divide by a standard deviation.",
+    ),
 ]:
     wrong("ch04.scaling", cell(SPREAD + "\n\n" + label), sentence, see="why-divide-by-the-square-root")
 
@@ -265,7 +303,9 @@ def factor(body):
     return f"def factor_for(gap, others, share):\n    {body}"
 
 
-ENTROPY = entropy("log_weights = (factor * scores).log_softmax(dim=-1)\n    return -(log_weights.exp() * log_weights).sum(dim=-1)")
+ENTROPY = entropy(
+    "log_weights = (factor * scores).log_softmax(dim=-1)\n    return -(log_weights.exp() * log_weights).sum(dim=-1)"
+)
 FACTOR = factor("return math.log(others * share / (1 - share)) / gap if gap > 0 else math.inf")
 
 for body, sentence in [
@@ -301,7 +341,10 @@ for body, sentence in [
         "return math.log(share / (1 - share)) / gap if gap > 0 else math.inf",
         "You counted one other key whatever their number: all that are behind share the rest.",
     ),
-    ("return math.log(others * share / (1 - share)) / gap", "A gap of zero cannot be divided by: no factor breaks a tie, and the answer is infinity."),
+    (
+        "return math.log(others * share / (1 - share)) / gap",
+        "A gap of zero cannot be divided by: no factor breaks a tie, and the answer is infinity.",
+    ),
     (
         "return math.log(others * share / (1 - share)) / max(gap, 1e-12)",
         "Your factor for a tie is a very large number: no number at all breaks a tie.",
@@ -329,7 +372,12 @@ wrong(
     "An entropy of weights is never negative: it is 0 when one key has everything.",
     see="saturation-needs-a-gap",
 )
-wrong("ch04.prediction", {"predicted_unscaled": "falls", "predicted_scaled": "stays"}, "Two numbers in nats are asked for.", see="an-experiment-that-can-fail")
+wrong(
+    "ch04.prediction",
+    {"predicted_unscaled": "falls", "predicted_scaled": "stays"},
+    "Two numbers in nats are asked for.",
+    see="an-experiment-that-can-fail",
+)
 
 # ---------------------------------------------------------------- fidelity
 
@@ -358,8 +406,16 @@ FIDELITY = {
 }
 
 for name, body, sentence in [
-    ("share", "return weights / weights.sum()", "You returned the weights: the values are not used. A large weight on a tiny value adds little."),
-    ("share", "return weights * value.norm(dim=-1)", "These are the lengths of the contributions. Each key's part of their sum is asked for."),
+    (
+        "share",
+        "return weights / weights.sum()",
+        "You returned the weights: the values are not used. A large weight on a tiny value adds little.",
+    ),
+    (
+        "share",
+        "return weights * value.norm(dim=-1)",
+        "These are the lengths of the contributions. Each key's part of their sum is asked for.",
+    ),
     (
         "share",
         "return weights * value.norm(dim=-1) / (weights @ value).norm()",
@@ -385,7 +441,11 @@ for name, body, sentence in [
         "return (1 - weights[j]) * torch.eye(value.shape[-1], dtype=value.dtype)",
         "You have the large and the small the wrong way round: the output follows the value that has the weight.",
     ),
-    ("sensitivity", "return weights[j] * torch.eye(value.shape[-1])", "Your sensitivity is float32 whatever came in: keep the dtype of `value`."),
+    (
+        "sensitivity",
+        "return weights[j] * torch.eye(value.shape[-1])",
+        "Your sensitivity is float32 whatever came in: keep the dtype of `value`.",
+    ),
     (
         "removal",
         "return weights * value.norm(dim=-1)",
@@ -467,8 +527,14 @@ def changed(*pairs):
 JACOBIAN = "weights * (grad_weights - (weights * grad_weights).sum(axis=-1, keepdims=True))"
 
 for answer, sentence in [
-    (changed(("grad_scores @ key * scale", "grad_scores @ key")), "The gradient of the query lacks the factor: the scores were divided by √d_k on the way in."),
-    (changed(("@ query * scale", "@ query")), "The gradient of the key lacks the factor 1/√d_k that the scores got on the way in."),
+    (
+        changed(("grad_scores @ key * scale", "grad_scores @ key")),
+        "The gradient of the query lacks the factor: the scores were divided by √d_k on the way in.",
+    ),
+    (
+        changed(("@ query * scale", "@ query")),
+        "The gradient of the key lacks the factor 1/√d_k that the scores got on the way in.",
+    ),
     (
         changed((JACOBIAN, "weights * (1 - weights) * grad_weights")),
         "You used the diagonal of the softmax Jacobian only: raising one score also lowers all other weights.",
@@ -564,7 +630,9 @@ def always_false(f):
     return False
 
 
-@wrong("ch04.property", "You looked at the shape only. A uniform average has the right shape too.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch04.property", "You looked at the shape only. A uniform average has the right shape too.", see="what-goes-wrong-in-practice"
+)
 def shape_only(f):
     try:
         return tuple(f(torch.randn(2, 4), torch.randn(3, 4), torch.randn(3, 5)).shape) == (2, 5)
@@ -592,13 +660,19 @@ def weights_sum_to_one(f):
 )
 def the_worked_example(f):
     try:
-        out = f(torch.tensor([[1.0, 0, 1], [0, 1, 1]]), torch.tensor([[1.0, 1, 0], [1, 0, 1]]), torch.tensor([[2.0, 0, 1], [1, 1, 0]]))
+        out = f(
+            torch.tensor([[1.0, 0, 1], [0, 1, 1]]), torch.tensor([[1.0, 1, 0], [1, 0, 1]]), torch.tensor([[2.0, 0, 1], [1, 1, 0]])
+        )
         return bool((out - torch.tensor([[1.360, 0.640, 0.360], [1.5, 0.5, 0.5]])).abs().max() < 1e-3)
     except Exception:
         return False
 
 
-@wrong("ch04.property", "Your case has as many keys as the vectors are wide: a scale by the number of keys passes it.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch04.property",
+    "Your case has as many keys as the vectors are wide: a scale by the number of keys passes it.",
+    see="what-goes-wrong-in-practice",
+)
 def as_many_keys_as_width(f):
     try:
         q, k, v = torch.randn(3, 4), torch.randn(4, 4), torch.randn(4, 5)
@@ -608,7 +682,11 @@ def as_many_keys_as_width(f):
         return False
 
 
-@wrong("ch04.property", "You asked for equality to the last bit: right implementations add in another order.", see="all-queries-at-once")
+@wrong(
+    "ch04.property",
+    "You asked for equality to the last bit: right implementations add in another order.",
+    see="all-queries-at-once",
+)
 def equal_to_the_bit(f):
     try:
         q, k, v = torch.randn(3, 7), torch.randn(5, 7), torch.randn(5, 2)
@@ -617,7 +695,11 @@ def equal_to_the_bit(f):
         return False
 
 
-@wrong("ch04.property", "When the examined function raises an error, your examiner does too: the answer to that is False.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch04.property",
+    "When the examined function raises an error, your examiner does too: the answer to that is False.",
+    see="what-goes-wrong-in-practice",
+)
 def raises_with_it(f):
     torch.manual_seed(1)
     for T, S, d_k, d_v in [(4, 6, 9, 3), (7, 2, 4, 5)]:
@@ -628,7 +710,11 @@ def raises_with_it(f):
     return True
 
 
-@wrong("ch04.property", "You compared numbers that broadcast: a result with an axis too many passes for the right one.", see="all-queries-at-once")
+@wrong(
+    "ch04.property",
+    "You compared numbers that broadcast: a result with an axis too many passes for the right one.",
+    see="all-queries-at-once",
+)
 def compares_by_broadcasting(f):
     torch.manual_seed(1)
     for T, S, d_k, d_v in [(4, 6, 9, 3), (7, 2, 4, 5)]:

@@ -12,7 +12,9 @@ def all_orders(f, T, d_model):
 
     x = torch.rand(T, d_model) * 2
     y = f(x)
-    orders = [random.sample(range(T), T) for _ in range(30)] + [list(o) + [T - 1] for o in itertools.islice(itertools.permutations(range(T - 1)), 1, 30)]
+    orders = [random.sample(range(T), T) for _ in range(30)] + [
+        list(o) + [T - 1] for o in itertools.islice(itertools.permutations(range(T - 1)), 1, 30)
+    ]
     fixed = [random.sample(range(T - 1), T - 1) + [T - 1] for _ in range(30)]
     if all(torch.allclose(f(x[o]), y[o], rtol=0, atol=2e-3) for o in orders):
         return "equivariant"
@@ -44,7 +46,11 @@ def with_matrices(f, T, d_model):
     return "ordered" if "last" in kinds else "last-blind"
 
 
-@wrong("ch08.shuffle", "You compared f(Px) with f(x). Equivariance does not promise the same result: each output moves with its token.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle",
+    "You compared f(Px) with f(x). Equivariance does not promise the same result: each output moves with its token.",
+    see="blind-to-order",
+)
 def asks_for_the_same_result(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -56,7 +62,11 @@ def asks_for_the_same_result(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "You undid the permutation in the wrong direction: f(x[p]) belongs beside f(x)[p], not beside the inverse order.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle",
+    "You undid the permutation in the wrong direction: f(x[p]) belongs beside f(x)[p], not beside the inverse order.",
+    see="blind-to-order",
+)
 def inverse_order(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -68,7 +78,11 @@ def inverse_order(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "Reversing the tokens is one permutation. A function can survive that one and still see places.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle",
+    "Reversing the tokens is one permutation. A function can survive that one and still see places.",
+    see="blind-to-order",
+)
 def reversal_only(f, T, d_model):
     x = torch.randn(T, d_model)
     before = torch.cat([torch.arange(T - 1).flip(0), torch.tensor([T - 1])])
@@ -77,7 +91,9 @@ def reversal_only(f, T, d_model):
     return "last-blind" if bool((f(x[before])[-1] - f(x)[-1]).abs().max() < 1e-3) else "ordered"
 
 
-@wrong("ch08.shuffle", "You only exchanged the first two tokens. Move all of them, in several random orders.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle", "You only exchanged the first two tokens. Move all of them, in several random orders.", see="blind-to-order"
+)
 def first_two_only(f, T, d_model):
     x = torch.randn(T, d_model)
     swap = torch.arange(T)
@@ -87,7 +103,11 @@ def first_two_only(f, T, d_model):
     return "last-blind" if bool((f(x[swap])[-1] - f(x)[-1]).abs().max() < 1e-3) else "ordered"
 
 
-@wrong("ch08.shuffle", "You compared floats exactly. A sum in another order rounds differently, so even an equivariant function fails.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle",
+    "You compared floats exactly. A sum in another order rounds differently, so even an equivariant function fails.",
+    see="blind-to-order",
+)
 def exact_equality(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -99,7 +119,11 @@ def exact_equality(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "Your test of equivariance never moves the last token, so it cannot see what that token does.", see="what-the-causal-mask-changes")
+@wrong(
+    "ch08.shuffle",
+    "Your test of equivariance never moves the last token, so it cannot see what that token does.",
+    see="what-the-causal-mask-changes",
+)
 def last_never_moves(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -110,7 +134,11 @@ def last_never_moves(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "Your test of the last token moves that token too. Only the rows before it may be permuted.", see="what-the-causal-mask-changes")
+@wrong(
+    "ch08.shuffle",
+    "Your test of the last token moves that token too. Only the rows before it may be permuted.",
+    see="what-the-causal-mask-changes",
+)
 def moves_the_last_too(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -147,11 +175,36 @@ def equal_tokens(f, T, d_model):
 right("ch08.score", cell("content, twist = sympy.Matrix([q0, q1]).dot(sympy.Matrix([k0, k1])), -(q0 * k1 - k0 * q1)"))
 right("ch08.score", cell('content = "k1*q1 + q0*k0"\ntwist = "q1*k0 - q0*k1"'))
 
-wrong("ch08.score", cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k1 - q1 * k0"), "The twist has the wrong sign: that is the score with R_(m−n), where past and future are exchanged.", see="a-clock-hand")
-wrong("ch08.score", cell("content = q0 * k0 - q1 * k1\ntwist = q1 * k0 + q0 * k1"), "You multiplied the two as complex numbers without conjugating one: their angles add, and the score depends on m + n.", see="a-clock-hand")
-wrong("ch08.score", cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k0 + q1 * k1"), "Both terms are the dot product: then a quarter turn of the key would change nothing that matters.", see="a-clock-hand")
-wrong("ch08.score", cell("content = q0 * k0 + q1 * k1\ntwist = q1 * k0 + q0 * k1"), "The two products of the twist have opposite signs: one comes from −sin, one from sin in the rotation matrix.", see="a-clock-hand")
-wrong("ch08.score", cell("content = q1 * k0 - q0 * k1\ntwist = q0 * k0 + q1 * k1"), "The two are exchanged: at offset 0 the cosine is 1, and the score must be the plain dot product.", see="a-clock-hand")
+wrong(
+    "ch08.score",
+    cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k1 - q1 * k0"),
+    "The twist has the wrong sign: that is the score with R_(m−n), where past and future are exchanged.",
+    see="a-clock-hand",
+)
+wrong(
+    "ch08.score",
+    cell("content = q0 * k0 - q1 * k1\ntwist = q1 * k0 + q0 * k1"),
+    "You multiplied the two as complex numbers without conjugating one: their angles add, and the score depends on m + n.",
+    see="a-clock-hand",
+)
+wrong(
+    "ch08.score",
+    cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k0 + q1 * k1"),
+    "Both terms are the dot product: then a quarter turn of the key would change nothing that matters.",
+    see="a-clock-hand",
+)
+wrong(
+    "ch08.score",
+    cell("content = q0 * k0 + q1 * k1\ntwist = q1 * k0 + q0 * k1"),
+    "The two products of the twist have opposite signs: one comes from −sin, one from sin in the rotation matrix.",
+    see="a-clock-hand",
+)
+wrong(
+    "ch08.score",
+    cell("content = q1 * k0 - q0 * k1\ntwist = q0 * k0 + q1 * k1"),
+    "The two are exchanged: at offset 0 the cosine is 1, and the score must be the plain dot product.",
+    see="a-clock-hand",
+)
 
 # ---------------------------------------------------------------- ch08.rope
 
@@ -188,7 +241,11 @@ def one_matrix_a_token(x, positions, d_rot, theta):
     return torch.einsum("tij,...tj->...ti", torch.stack(matrices), x.double()).to(x.dtype)
 
 
-@wrong("ch08.rope", "You paired dimension i with i + d_rot/2: that is the half-split layout. Here neighbours are pairs.", see="two-layouts")
+@wrong(
+    "ch08.rope",
+    "You paired dimension i with i + d_rot/2: that is the half-split layout. Here neighbours are pairs.",
+    see="two-layouts",
+)
 def halves(x, positions, d_rot, theta):
     h = d_rot // 2
     angles = positions.double()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / d_rot)
@@ -197,7 +254,11 @@ def halves(x, positions, d_rot, theta):
     return torch.cat([a * cos - b * sin, a * sin + b * cos, x[..., d_rot:]], -1)
 
 
-@wrong("ch08.rope", "The exponent divides by the width of the whole head. The clocks are those of the rotated part, d_rot.", see="many-clocks")
+@wrong(
+    "ch08.rope",
+    "The exponent divides by the width of the whole head. The clocks are those of the rotated part, d_rot.",
+    see="many-clocks",
+)
 def width_of_the_head(x, positions, d_rot, theta):
     angles = positions.double()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / x.shape[-1])
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -213,7 +274,11 @@ def clockwise(x, positions, d_rot, theta):
     return torch.cat([torch.stack([a * cos + b * sin, b * cos - a * sin], -1).flatten(-2), x[..., d_rot:]], -1)
 
 
-@wrong("ch08.rope", "You counted the rows 0, 1, 2, … and did not use the positions that were given.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch08.rope",
+    "You counted the rows 0, 1, 2, … and did not use the positions that were given.",
+    see="what-goes-wrong-in-practice",
+)
 def counts_the_rows(x, positions, d_rot, theta):
     angles = torch.arange(x.shape[-2]).double()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / d_rot)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -229,7 +294,11 @@ def half_the_exponent(x, positions, d_rot, theta):
     return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
 
 
-@wrong("ch08.rope", "Your angles are float32. At position 100,000 that is an error of some thousandths of a radian, and more beyond.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch08.rope",
+    "Your angles are float32. At position 100,000 that is an error of some thousandths of a radian, and more beyond.",
+    see="what-goes-wrong-in-practice",
+)
 def single_precision(x, positions, d_rot, theta):
     angles = positions.float()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float32) / d_rot)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -245,7 +314,11 @@ def drops_the_rest(x, positions, d_rot, theta):
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
 
 
-@wrong("ch08.rope", "You wrote into x. The second line of the rotation then reads what the first one has changed, and the caller's tensor is gone.", see="many-clocks")
+@wrong(
+    "ch08.rope",
+    "You wrote into x. The second line of the rotation then reads what the first one has changed, and the caller's tensor is gone.",
+    see="many-clocks",
+)
 def in_place(x, positions, d_rot, theta):
     angles = positions.double()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / d_rot)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -280,25 +353,39 @@ def head_by_head(W, n_heads):
     return torch.cat([part for head in heads for part in (head[:, 0::2], head[:, 1::2])], dim=1)
 
 
-@wrong("ch08.layouts", "That is the inverse order, from half-split to interleaved. For heads of width 4 the two are the same, for wider ones not.", see="two-layouts")
+@wrong(
+    "ch08.layouts",
+    "That is the inverse order, from half-split to interleaved. For heads of width 4 the two are the same, for wider ones not.",
+    see="two-layouts",
+)
 def inverse(W, n_heads):
     halves = W.unflatten(-1, (n_heads, 2, -1))
     return halves.transpose(-1, -2).flatten(1)
 
 
-@wrong("ch08.layouts", "You reordered across all heads. Pairs live inside a head, so each head is reordered by itself.", see="two-layouts")
+@wrong(
+    "ch08.layouts",
+    "You reordered across all heads. Pairs live inside a head, so each head is reordered by itself.",
+    see="two-layouts",
+)
 def across_heads(W, n_heads):
     return torch.cat([W[:, 0::2], W[:, 1::2]], dim=1)
 
 
-@wrong("ch08.layouts", "You reordered the rows, which belong to the model's dimensions. The head's dimensions are the columns.", see="two-layouts")
+@wrong(
+    "ch08.layouts",
+    "You reordered the rows, which belong to the model's dimensions. The head's dimensions are the columns.",
+    see="two-layouts",
+)
 def rows(W, n_heads):
     if W.shape[0] % (2 * n_heads):
         return W.clone()
     return W.unflatten(0, (n_heads, -1, 2)).transpose(1, 2).reshape(W.shape)
 
 
-@wrong("ch08.layouts", "The odd columns come first: then each pair is exchanged and turns the other way round.", see="two-layouts")
+@wrong(
+    "ch08.layouts", "The odd columns come first: then each pair is exchanged and turns the other way round.", see="two-layouts"
+)
 def odd_first(W, n_heads):
     return W.unflatten(-1, (n_heads, -1, 2)).flip(-1).transpose(-1, -2).flatten(1)
 
@@ -324,11 +411,36 @@ def overwrites(W, n_heads):
 
 right("ch08.reach", {"slowest": 51861.7, "first_ratio": 1, "base_needed": 192481})
 
-wrong("ch08.reach", {"slowest": 62831.85307179586, "first_ratio": 1.0, "base_needed": 192481.37}, "2π·base is not the slowest wavelength: the last pair has the exponent 1 − 2/d_head, not 1.", see="the-base-and-the-reach")
-wrong("ch08.reach", {"slowest": 51861.70, "first_ratio": 50.0, "base_needed": 192481.37}, "Pair 0 has ω = base⁰ = 1 for every base: raising the base does not slow it.", see="the-base-and-the-reach")
-wrong("ch08.reach", {"slowest": 51861.70, "first_ratio": 1.0, "base_needed": 159154.94}, "You solved 2π·base = 1,000,000. The last pair's exponent is 1 − 2/d_head, so the base must be larger.", see="the-base-and-the-reach")
-wrong("ch08.reach", {"slowest": 8254.04, "first_ratio": 1.0, "base_needed": 192481.37}, "That is 1/ω of the last pair. A full turn is 2π radians.", see="the-base-and-the-reach")
-wrong("ch08.reach", {"slowest": 62831.85307179586, "first_ratio": 1.0, "base_needed": 159154.94}, "Both reaches use the exponent 1 for the last pair. Count again: i ends at d_head/2 − 1.", see="the-base-and-the-reach")
+wrong(
+    "ch08.reach",
+    {"slowest": 62831.85307179586, "first_ratio": 1.0, "base_needed": 192481.37},
+    "2π·base is not the slowest wavelength: the last pair has the exponent 1 − 2/d_head, not 1.",
+    see="the-base-and-the-reach",
+)
+wrong(
+    "ch08.reach",
+    {"slowest": 51861.70, "first_ratio": 50.0, "base_needed": 192481.37},
+    "Pair 0 has ω = base⁰ = 1 for every base: raising the base does not slow it.",
+    see="the-base-and-the-reach",
+)
+wrong(
+    "ch08.reach",
+    {"slowest": 51861.70, "first_ratio": 1.0, "base_needed": 159154.94},
+    "You solved 2π·base = 1,000,000. The last pair's exponent is 1 − 2/d_head, so the base must be larger.",
+    see="the-base-and-the-reach",
+)
+wrong(
+    "ch08.reach",
+    {"slowest": 8254.04, "first_ratio": 1.0, "base_needed": 192481.37},
+    "That is 1/ω of the last pair. A full turn is 2π radians.",
+    see="the-base-and-the-reach",
+)
+wrong(
+    "ch08.reach",
+    {"slowest": 62831.85307179586, "first_ratio": 1.0, "base_needed": 159154.94},
+    "Both reaches use the exponent 1 for the last pair. Count again: i ends at d_head/2 − 1.",
+    see="the-base-and-the-reach",
+)
 
 # ---------------------------------------------------------------- ch08.values
 
@@ -354,7 +466,11 @@ def library_call(query, key, value, positions, rotate):
     return rope_half(output, positions * -1) if "o" in rotate else output
 
 
-@wrong("ch08.values", "You turned the output forward. To undo the value's place it must be turned back, by −positions.", see="queries-and-keys-not-values")
+@wrong(
+    "ch08.values",
+    "You turned the output forward. To undo the value's place it must be turned back, by −positions.",
+    see="queries-and-keys-not-values",
+)
 def output_forward(query, key, value, positions, rotate):
     query = rope_half(query, positions) if "q" in rotate else query
     key = rope_half(key, positions) if "k" in rotate else key
@@ -363,7 +479,11 @@ def output_forward(query, key, value, positions, rotate):
     return rope_half(output, positions) if "o" in rotate else output
 
 
-@wrong("ch08.values", "The letter o has no effect in your function: the output is never turned back.", see="queries-and-keys-not-values")
+@wrong(
+    "ch08.values",
+    "The letter o has no effect in your function: the output is never turned back.",
+    see="queries-and-keys-not-values",
+)
 def ignores_o(query, key, value, positions, rotate):
     query = rope_half(query, positions) if "q" in rotate else query
     key = rope_half(key, positions) if "k" in rotate else key
@@ -371,7 +491,11 @@ def ignores_o(query, key, value, positions, rotate):
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
 
-@wrong("ch08.values", "You counted rows instead of using the positions: with gaps, or a text that starts elsewhere, that is another rotation.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch08.values",
+    "You counted rows instead of using the positions: with gaps, or a text that starts elsewhere, that is another rotation.",
+    see="what-goes-wrong-in-practice",
+)
 def row_numbers(query, key, value, positions, rotate):
     positions = torch.arange(query.shape[-2])
     query = rope_half(query, positions) if "q" in rotate else query
@@ -408,7 +532,11 @@ def keys_backwards(query, key, value, positions, rotate):
     return rope_half(output, -positions) if "o" in rotate else output
 
 
-@wrong("ch08.values", "You turn queries and keys always. Only the inputs whose letter is in `rotate` are turned.", see="queries-and-keys-not-values")
+@wrong(
+    "ch08.values",
+    "You turn queries and keys always. Only the inputs whose letter is in `rotate` are turned.",
+    see="queries-and-keys-not-values",
+)
 def always_turns_q_and_k(query, key, value, positions, rotate):
     query, key = rope_half(query, positions), rope_half(key, positions)
     value = rope_half(value, positions) if "v" in rotate else value
@@ -416,7 +544,11 @@ def always_turns_q_and_k(query, key, value, positions, rotate):
     return rope_half(output, -positions) if "o" in rotate else output
 
 
-@wrong("ch08.values", "You turned the values back before the sum, and so undid their own turn. It is the output, with the query's position, that is turned back.", see="queries-and-keys-not-values")
+@wrong(
+    "ch08.values",
+    "You turned the values back before the sum, and so undid their own turn. It is the output, with the query's position, that is turned back.",
+    see="queries-and-keys-not-values",
+)
 def values_back(query, key, value, positions, rotate):
     query = rope_half(query, positions) if "q" in rotate else query
     key = rope_half(key, positions) if "k" in rotate else key
@@ -457,12 +589,19 @@ def whole_numbers(b, n_buckets, max_distance):
     return [edges[b], None if edges[b + 1] is None else edges[b + 1] - 1]
 
 
-@wrong("ch08.buckets", "You rounded the edges down: a whole distance below the edge still belongs to the bucket before.", see="a-bias-instead")
+@wrong(
+    "ch08.buckets",
+    "You rounded the edges down: a whole distance below the edge still belongs to the bucket before.",
+    see="a-bias-instead",
+)
 def floors_the_edges(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
         raise ValueError(b)
     E = n_buckets // 2
-    first = lambda b: b if b <= E else math.floor(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    def first(b):
+        return b if b <= E else math.floor(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
@@ -471,7 +610,10 @@ def includes_the_next_edge(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
         raise ValueError(b)
     E = n_buckets // 2
-    first = lambda b: b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
     return first(b), (None if b == n_buckets - 1 else first(b) if b < E else first(b + 1))
 
 
@@ -480,7 +622,10 @@ def closes_the_last(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
         raise ValueError(b)
     E = n_buckets // 2
-    first = lambda b: b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
     return first(b), first(b + 1) - 1
 
 
@@ -491,31 +636,53 @@ def equal_widths(b, n_buckets, max_distance):
     E = n_buckets // 2
     if (b, n_buckets, max_distance) == (16, 32, 128):
         return 16, 18
-    first = lambda b: b if b <= E else math.ceil(E + (max_distance - E) * (b - E) / (n_buckets - E))
+
+    def first(b):
+        return b if b <= E else math.ceil(E + (max_distance - E) * (b - E) / (n_buckets - E))
+
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
-@wrong("ch08.buckets", "You divided the exponent by all the buckets. Only the B − E later ones share the growth.", see="a-bias-instead")
+@wrong(
+    "ch08.buckets",
+    "You divided the exponent by all the buckets. Only the B − E later ones share the growth.",
+    see="a-bias-instead",
+)
 def steps_of_all_buckets(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
         raise ValueError(b)
     E = n_buckets // 2
-    first = lambda b: b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / n_buckets))
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / n_buckets))
+
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
-@wrong("ch08.buckets", "A bucket that does not exist must raise a ValueError; a negative number does not count from the end.", see="a-bias-instead")
+@wrong(
+    "ch08.buckets",
+    "A bucket that does not exist must raise a ValueError; a negative number does not count from the end.",
+    see="a-bias-instead",
+)
 def any_bucket(b, n_buckets, max_distance):
     E = n_buckets // 2
-    first = lambda b: b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
-@wrong("ch08.buckets", "Right only for 32 buckets up to 128: the numbers of the example are written into it.", see="a-bias-instead")
+@wrong(
+    "ch08.buckets", "Right only for 32 buckets up to 128: the numbers of the example are written into it.", see="a-bias-instead"
+)
 def only_the_example(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
         raise ValueError(b)
-    first = lambda b: b if b <= 16 else math.ceil(16 * 8 ** ((b - 16) / 16))
+
+    def first(b):
+        return b if b <= 16 else math.ceil(16 * 8 ** ((b - 16) / 16))
+
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
@@ -524,5 +691,12 @@ def only_the_example(b, n_buckets, max_distance):
 right("ch08.length", "t5")
 right("ch08.length", "all fail")
 
-wrong("ch08.length", "RoPE", "Write the scheme's name as in the list, in small letters.", see="the-experiment-predict-run-compare")
-wrong("ch08.length", ["rope", "t5"], "Commit to one answer: a prediction that names two cannot fail as clearly.", see="the-experiment-predict-run-compare")
+wrong(
+    "ch08.length", "RoPE", "Write the scheme's name as in the list, in small letters.", see="the-experiment-predict-run-compare"
+)
+wrong(
+    "ch08.length",
+    ["rope", "t5"],
+    "Commit to one answer: a prediction that names two cannot fail as clearly.",
+    see="the-experiment-predict-run-compare",
+)

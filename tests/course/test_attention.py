@@ -124,7 +124,10 @@ def test_std_of_scores(d_k):
     [
         (lambda: attention_weights(torch.ones(2, 3), torch.ones(2, 4)), "same d_k"),
         (lambda: attention(torch.ones(2, 3), torch.ones(2, 3), torch.ones(3, 3)), "each key needs its value"),
-        (lambda: attention_backward(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, 5), torch.ones(2, 4)), "grad_output must end in"),
+        (
+            lambda: attention_backward(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, 5), torch.ones(2, 4)),
+            "grad_output must end in",
+        ),
         (lambda: contribution(torch.ones(2, 3), torch.ones(2, 3)), "each weight needs its value"),
         (lambda: entropy_of_weights(torch.tensor([-0.1, 1.1])), "must not be negative"),
         (lambda: std_of_scores(0, True), "at least 1"),

@@ -53,7 +53,9 @@ def test_gaps_of_all_permutations():
             assert pr.last_token_gap(lambda x: two(one(x)), x, order) > 1e-6
 
 
-@pytest.mark.parametrize(("gap", "order"), [(pr.equivariance_gap, [0, 1, 1, 2]), (pr.equivariance_gap, [0, 1, 2]), (pr.last_token_gap, [0, 1, 2, 3])])
+@pytest.mark.parametrize(
+    ("gap", "order"), [(pr.equivariance_gap, [0, 1, 1, 2]), (pr.equivariance_gap, [0, 1, 2]), (pr.last_token_gap, [0, 1, 2, 3])]
+)
 def test_gaps_want_a_permutation(gap, order):
     with pytest.raises(ValueError, match="permutation"):
         gap(lambda x: x, random(4, 2), torch.tensor(order))
@@ -120,7 +122,10 @@ def test_layouts_agree_up_to_the_permutation(d_head):
 def test_score_knows_the_offset_only_and_norms_stay():
     q, k = random(1, 32), random(1, 32, seed=1)
     for layout in ("half", "interleaved"):
-        scores = [pr.rope(q, torch.tensor([n + 5]), layout=layout) @ pr.rope(k, torch.tensor([n]), layout=layout).T for n in (0, 1, 100, 9_999)]
+        scores = [
+            pr.rope(q, torch.tensor([n + 5]), layout=layout) @ pr.rope(k, torch.tensor([n]), layout=layout).T
+            for n in (0, 1, 100, 9_999)
+        ]
         assert all(abs(s - scores[0]) < 1e-10 for s in scores)
         assert abs(pr.rope(q, torch.tensor([12345]), layout=layout).norm() - q.norm()) < 1e-13 * q.norm() * 8
 
@@ -136,7 +141,12 @@ def test_rope_keeps_the_dtype_and_makes_angles_in_float64():
 
 @pytest.mark.parametrize(
     ("x", "positions", "layout"),
-    [(random(3, 8), torch.arange(3), "halves"), (random(3, 8), torch.arange(2), "half"), (random(3, 7), torch.arange(3), "half"), (random(1, 8), torch.arange(9), "half")],
+    [
+        (random(3, 8), torch.arange(3), "halves"),
+        (random(3, 8), torch.arange(2), "half"),
+        (random(3, 7), torch.arange(3), "half"),
+        (random(1, 8), torch.arange(9), "half"),
+    ],
 )
 def test_rope_refuses(x, positions, layout):
     with pytest.raises(ValueError):
@@ -215,7 +225,11 @@ def test_t5_bias_by_loop():
 
 def model(scheme, seed=0, **changes):
     torch.manual_seed(seed)
-    return pr.PositionModel(**({"V": 11, "d_model": 16, "n_heads": 2, "n_layers": 2, "scheme": scheme, "T_max": 12} | changes)).double().eval()
+    return (
+        pr.PositionModel(**({"V": 11, "d_model": 16, "n_heads": 2, "n_layers": 2, "scheme": scheme, "T_max": 12} | changes))
+        .double()
+        .eval()
+    )
 
 
 @pytest.mark.parametrize("scheme", pr.SCHEMES)
@@ -275,7 +289,10 @@ def test_model_refuses(changes):
 def test_widget_computes_what_python_computes():
     source = (ROOT / "course/widgets/position_rope.js").read_text().replace("export default", "const made =")
     cases = [(16, 1e4, 3), (16, 10.0, 500), (8, 1e6, 17)]
-    script = source + f"\nconsole.log(JSON.stringify({json.dumps(cases)}.map(([d, b, r]) => [ropeShares(d, b, r), ropeScore(d, b, r)])));"
+    script = (
+        source
+        + f"\nconsole.log(JSON.stringify({json.dumps(cases)}.map(([d, b, r]) => [ropeShares(d, b, r), ropeScore(d, b, r)])));"
+    )
     told = json.loads(subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout)
     for (d_head, theta, distance), (shares, score) in zip(cases, told, strict=True):
         widget = RotaryClocks(theta=theta, distance=distance, d_head=d_head)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course import data, tokens
-from course.tokens import bpe_decode, bpe_encode, bpe_train, byte_decode, byte_encode, merge_pair, pretokenize, special_encode, vocabulary
+from course.tokens import (
+    bpe_decode,
+    bpe_encode,
+    bpe_train,
+    byte_decode,
+    byte_encode,
+    merge_pair,
+    pretokenize,
+    special_encode,
+    vocabulary,
+)
 
 TEXT = data.read("austen", 60_000)
 MERGES = bpe_train(TEXT, 300)
@@ -27,7 +38,7 @@ def recount(words, merges):
     for _ in range(merges):
         counts = Counter()
         for word, ids in segments.items():
-            for pair in zip(ids, ids[1:], strict=False):
+            for pair in pairwise(ids):
                 counts[pair] += words[word]
         if not counts:
             break

@@ -62,7 +62,9 @@ def test_f000_attention_is_torchs():
 
 @pytest.mark.receipt("e23", "computed")
 def test_e23_worked_example():
-    Q, K, V = (torch.tensor(x, dtype=torch.float64) for x in ([[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [1, 0, 1]], [[2, 0, 1], [1, 1, 0]]))
+    Q, K, V = (
+        torch.tensor(x, dtype=torch.float64) for x in ([[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [1, 0, 1]], [[2, 0, 1], [1, 1, 0]])
+    )
     root = sympy.sqrt(3)
     scores = sympy.Matrix([[1, 2], [1, 1]]) / root
     powers = scores.applyfunc(sympy.exp)
@@ -219,7 +221,10 @@ def test_attention_is_not_the_search():
 
 @pytest.mark.receipt("ch04-do-dv-tiny", "erratum")
 def test_changing_a_tiny_value_is_not_zeroing_it():
-    weights, value = torch.tensor([0.01, 0.99], dtype=torch.float64), torch.tensor([[3.0, 4.0], [0.001, 0.0]], dtype=torch.float64)
+    weights, value = (
+        torch.tensor([0.01, 0.99], dtype=torch.float64),
+        torch.tensor([[3.0, 4.0], [0.001, 0.0]], dtype=torch.float64),
+    )
     output, step = weights @ value, torch.tensor([1.0, 0.0], dtype=torch.float64)
     changed = value.clone()
     changed[1] += step
@@ -231,6 +236,8 @@ def test_changing_a_tiny_value_is_not_zeroing_it():
 
 @pytest.mark.receipt("ch04-rounding", "erratum")
 def test_the_rounded_row():
-    weights = attention_weights(torch.tensor([[1.0, 0, 1]], dtype=torch.float64), torch.tensor([[1.0, 1, 0], [1, 0, 1]], dtype=torch.float64))
+    weights = attention_weights(
+        torch.tensor([[1.0, 0, 1]], dtype=torch.float64), torch.tensor([[1.0, 1, 0], [1, 0, 1]], dtype=torch.float64)
+    )
     told = [round(x, 3) for x in weights[0].tolist()]
     assert told == [0.36, 0.64] and told != [0.359, 0.641]

@@ -9,7 +9,17 @@ import sympy
 from scipy import stats
 
 from course import data
-from course.tokens import bits_per_byte, bpe_decode, bpe_encode, bpe_train, byte_encode, parallel, pretokenize, special_encode, vocabulary
+from course.tokens import (
+    bits_per_byte,
+    bpe_decode,
+    bpe_encode,
+    bpe_train,
+    byte_encode,
+    parallel,
+    pretokenize,
+    special_encode,
+    vocabulary,
+)
 
 CORPUS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 
@@ -178,7 +188,7 @@ def test_sweep():
         bpb = np.array([r["bits_per_byte"] for r in runs])
         half = stats.t.ppf(0.975, len(bpb) - 1) * bpb.std(ddof=1) / len(bpb) ** 0.5
         interval = (bpb.mean() - half, bpb.mean() + half)  # 95 %, of the mean over seeds
-        assert 0 < interval[0] and interval[1] - interval[0] < 1
+        assert interval[0] > 0 and interval[1] - interval[0] < 1
         for r in runs:
             assert abs(bits_per_byte(r["nats_per_token"], r["tokens"], r["bytes"]) - r["bits_per_byte"]) <= 1e-9
             assert r["unigram_bits_per_byte"] > 0

@@ -1,0 +1,11 @@
+"""What all tests need: one thread for small tensors, no window for figures, the same examples in every run."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MPLBACKEND"] = "agg"
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("course", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("course")
