@@ -108,7 +108,9 @@ class Chapter:
     @cached_property
     def sections(self) -> list[str]:
         """The slugs of the chapter's headings."""
-        lines = "\n".join(c.source for c in self.notebook.cells if c.cell_type == "markdown").splitlines()
+        lines = "\n".join(
+            without_regions(c.source, "MARK SCHEME") for c in self.notebook.cells if c.cell_type == "markdown"
+        ).splitlines()
         return [slug(line.lstrip("# ")) for line in lines if re.match(r"#{1,4} ", line)]
 
     @cached_property

@@ -82,7 +82,7 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
     own: dict[int, list[NotebookNode]] = {}
     flags, place, seen = [], -1, set()
     for cell in submission.cells if submission is not None else []:
-        index = by_name.get(grade_id(cell), by_id.get(cell.id))
+        index = by_name.get(grade_id(cell), by_id.get(cell.get("id") or None))
         if index is None:
             if grade_id(cell):
                 flags.append(f"unknown nbgrader id {grade_id(cell)!r}: treated as the student's own cell")

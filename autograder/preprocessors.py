@@ -45,11 +45,11 @@ class FailClosed(NbGraderPreprocessor):
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
         if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
-            results = [output for output in cell.outputs if output.output_type == "execute_result"]
             failed = any(output.output_type == "error" for output in cell.outputs)
-            if results and not failed and (earned := score(cell)) > 0:
-                cell.outputs = [output for output in cell.outputs if output not in results[:-1]]
-                results[-1].data["text/plain"] = repr(earned)
+            earned = score(cell)
+            cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
+            if earned > 0:
+                cell.outputs.append(v4.new_output("execute_result", {"text/plain": repr(earned)}))
             elif not failed:
                 text = "The test cell did not run to its end, so it gives no points."
                 cell.outputs.append(v4.new_output("error", ename="NoScore", evalue=text, traceback=[text]))

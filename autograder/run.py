@@ -51,8 +51,22 @@ def tidy(notebook: NotebookNode) -> None:
             continue
         count += 1
         cell.execution_count = count
+        cell.outputs = joined(cell.outputs)
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = count
+            if output.output_type == "error":  # frames name the paths of this machine
+                output.traceback = [f"{output.ename}: {output.evalue}"]
             if "data" in output:
                 output.data.pop(WIDGET_VIEW, None)
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs whose neighbouring pieces of one stream are one: how a kernel cuts a stream is chance."""
+    whole = []
+    for output in outputs:
+        if whole and output.output_type == "stream" and whole[-1].output_type == "stream" and whole[-1].name == output.name:
+            whole[-1].text += output.text
+        else:
+            whole.append(output)
+    return whole

@@ -85,6 +85,12 @@ def _above(node):
 
 
 def setup(app):
+    def folder() -> str:  # the same in each build: with another name Sphinx would write all pages again
+        path = Path(app.doctreedir, "katex")
+        path.mkdir(parents=True, exist_ok=True)
+        return str(path)
+
+    katex.mkdtemp = folder
     katex.render_latex = typeset
     app.connect("doctree-read", check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

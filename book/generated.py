@@ -71,8 +71,9 @@ def index(parts: list[tuple[str, list[Card]]]) -> str:
         "Every chapter is a notebook. It starts with a puzzle, takes you from an idea to a formula to the code that is the formula, "
         "gives you a figure to play with, and asks you to write the next step yourself. An autograder marks what you write and names the mistake.",
         "",
-        "No formula stands here on authority. Each has a *receipt*: a proof, a derivation, a computation or a measurement that runs "
-        "whenever the course is tested. The [formulas](reference/formulas.md) page has them all; [symbols and shapes](reference/symbols.md) fixes what each letter means.",
+        "Each formula has a *receipt* that says how we know it: a proof, a derivation, a computation or a measurement that runs "
+        "whenever the course is tested. What is only reported, or an analogy, or open, is marked as that. "
+        "The [formulas](reference/formulas.md) page has them all; [symbols and shapes](reference/symbols.md) fixes what each letter means.",
         "",
         f"{_count(len(cards), 'chapter')} and {_count(exercises, 'exercise')} so far. Work through a chapter with **Open as notebook** on its page.",
     ]

@@ -7,12 +7,13 @@ from copy import deepcopy
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
-from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolutions
+from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 
 from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
+from autograder.preprocessors import ClearSolutions
 from autograder.release import course_config
 from book.registry import Registry
-from book.tables import MARK, table
+from book.tables import MARK, receipt_link, table
 from course.widgets import HERE as WIDGETS
 from course.widgets import MIME, esm
 
@@ -123,12 +124,7 @@ def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], fir
     text = DETAILS.sub(_folded, text)
     text = DISPLAY.sub(_display, text)
     text = _link_terms(text, chapter, registry, linked)
-    return FORMULA_LINE.sub(lambda m: badge(registry.formulas[m[1]].id, registry.formulas[m[1]].receipt), text)
-
-
-def badge(id: str, receipt: str) -> str:
-    """A link to a formula's entry that shows the kind of its receipt."""
-    return f"[{{ref}}`Formula {id} · {receipt} <formula-{id}>`]{{.receipt .receipt-{receipt}}}"
+    return FORMULA_LINE.sub(lambda m: receipt_link(f := registry.formulas[m[1]], f"Formula {f.id} · {f.receipt}"), text)
 
 
 def _lead(text: str, chapter: Chapter) -> str:

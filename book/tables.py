@@ -25,16 +25,26 @@ def table(registry: Registry, chapter: str, *, links: bool = False) -> str:
         chapter: its slug.
         links: whether the receipts link to the reference page, as in the book.
     """
-    lines = [MARK, "", "| Formula | What it does | Receipt | What the evidence shows |", "|:---|:---|:---|:---|"]
-    for formula in registry.of(chapter):
-        receipt = (
-            f"[{{ref}}`{formula.receipt} <formula-{formula.id}>`]{{.receipt .receipt-{formula.receipt}}}"
-            if links
-            else formula.receipt
-        )
-        shown = f"{_cell(formula.name)} ({formula.id})<br>${in_table(formula.latex)}$"
-        lines.append(f"| {shown} | {_cell(formula.does)} | {receipt} | {_cell(evidence(formula))} |")
+    formulas = registry.of(chapter)
+    if links:  # narrower than JupyterLab: three columns, and each receipt leads to its entry
+        lines = [MARK, "", "| Formula | Receipt | What the evidence shows |", "|:---|:---|:---|"]
+        lines += [
+            f"| **{_cell(f.name)}** ({f.id}) ${in_table(f.latex)}$ {_cell(f.does)} | {receipt_link(f, f.receipt)} | {_cell(evidence(f))} |"
+            for f in formulas
+        ]
+    else:
+        lines = [MARK, "", "| Formula | What it does | Receipt | What the evidence shows |", "|:---|:---|:---|:---|"]
+        lines += [f"| {_shown(f)} | {_cell(f.does)} | {f.receipt} | {_cell(evidence(f))} |" for f in formulas]
     return "\n".join(lines)
+
+
+def receipt_link(formula: Formula, text: str) -> str:
+    """A badge of the receipt's kind that leads to the formula's entry, in the book's Markdown."""
+    return f"[{{ref}}`{text} <formula-{formula.id}>`]{{.receipt .receipt-{formula.receipt}}}"
+
+
+def _shown(formula: Formula) -> str:
+    return f"{_cell(formula.name)} ({formula.id})<br>${in_table(formula.latex)}$"
 
 
 def evidence(formula: Formula) -> str:

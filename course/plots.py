@@ -66,7 +66,7 @@ def heat_map(ax, matrix, rows, columns, *, colour: str = "weights", digits: int 
         ax: matplotlib axes.
         matrix: (R, C) numbers in [0, 1].
         rows, columns: R and C labels.
-        colour: a name of `COLOURS`; the cell's shade goes from transparent to it.
+        colour: a name of `COLOURS`; the cell's shade goes from near white to it.
         digits: decimals written in each cell; None writes nothing.
 
     Raises:
@@ -74,15 +74,15 @@ def heat_map(ax, matrix, rows, columns, *, colour: str = "weights", digits: int 
     """
     if len(rows) != len(matrix) or any(len(row) != len(columns) for row in matrix):
         raise ValueError(f"a matrix of {len(rows)} rows and {len(columns)} columns was expected")
-    red, green, blue = mpl.colors.to_rgb(COLOURS[colour])
-    shades = mpl.colors.LinearSegmentedColormap.from_list(colour, [(red, green, blue, 0.0), (red, green, blue, 1.0)])
+    # Opaque, so that the numbers have the same ground on light and dark pages.
+    shades = mpl.colors.LinearSegmentedColormap.from_list(colour, ["#f7f4f7", COLOURS[colour]])
     ax.imshow(matrix, cmap=shades, vmin=0, vmax=1, aspect="auto")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     if digits is not None:
         for i, row in enumerate(matrix):
             for j, x in enumerate(row):
-                ax.text(j, i, f"{float(x):.{digits}f}", ha="center", va="center", color="white" if x > 0.6 else INK)
+                ax.text(j, i, f"{float(x):.{digits}f}", ha="center", va="center", color="white" if x > 0.7 else "#1f1f1f")
     return ax
 
 

@@ -37,11 +37,11 @@ function render({ model, el }) {
       onInput: (x) => change("theta", Math.pow(10, x)),
     }),
     position: slider({
-      label: "query's position", min: 0, max: 1000, step: 1, value: model.get("position"),
+      label: "key's position", min: 0, max: 1000, step: 1, value: model.get("position"),
       format: (x) => x.toFixed(0), onInput: (x) => change("position", Math.round(x)),
     }),
     distance: slider({
-      label: "distance to the key", min: 0, max: 1000, step: 1, value: model.get("distance"),
+      label: "distance", min: 0, max: 1000, step: 1, value: model.get("distance"),
       format: (x) => x.toFixed(0), onInput: (x) => change("distance", Math.round(x)),
     }),
   };
@@ -62,8 +62,8 @@ function render({ model, el }) {
       drawing.append(
         text(x, y - 58, `pair ${i}`, { "text-anchor": "middle" }),
         svg("circle", { cx: x, cy: y, r: radius, fill: "none", stroke: "currentColor", "stroke-opacity": 0.45 }),
-        clockHand(x, y, radius - 3, speed * (position - distance), "key", 5),
-        clockHand(x, y, radius - 3, speed * position, "query", 2.5),
+        clockHand(x, y, radius - 3, speed * position, "key", 5),
+        clockHand(x, y, radius - 3, speed * (position + distance), "query", 2.5),
         text(x, y + 64, `cos = ${shares[i].toFixed(2)}`, { "text-anchor": "middle" }),
       );
     });
@@ -75,7 +75,7 @@ function render({ model, el }) {
       text(middle, line + 24, "score: mean of the cosines", { "text-anchor": "middle" }),
       text(right, line + 24, "1", { "text-anchor": "middle" }),
     );
-    const told = `Query (blue) at position ${position}, key (orange) at ${position - distance}, base ${Math.round(base).toLocaleString("en")}: ` +
+    const told = `Query (blue) at position ${position + distance}, key (orange) at ${position}, base ${Math.round(base).toLocaleString("en")}: ` +
       `the score is ${score.toFixed(3)} of the score at distance 0.`;
     said.textContent = told;
     drawing.describe(`${pairs} clocks. ${told}`);

@@ -7,11 +7,11 @@ from course.widgets import Widget, esm
 
 
 class RotaryClocks(Widget):
-    """A query (1, 0) at `position` and a key (1, 0) `distance` places before it, in every pair of a head of width 16.
+    """A key (1, 0) at `position` and a query (1, 0) `distance` places after it, in every pair of a head of width 16.
 
     Args:
         theta: the base of the frequencies, 10 to 1,000,000.
-        position: of the query, 0 to 1,000.
+        position: of the key, 0 to 1,000.
         distance: query position minus key position, 0 to 1,000.
     """
 
@@ -31,6 +31,6 @@ class RotaryClocks(Widget):
         shares = self.shares()
         score = sum(shares) / len(shares)
         return (
-            f"{len(shares)} clocks, one for each pair of dimensions, base {self.theta:,.0f}. The query stands at position {self.position}, "
-            f"the key {self.distance} before it. The score is {score:.2f} of the score at distance 0; the query's position does not change it."
+            f"{len(shares)} clocks, one for each pair of dimensions, base {self.theta:,.0f}. The key stands at position {self.position}, "
+            f"the query {self.distance} after it. The score is {score:.2f} of the score at distance 0; the key's position does not change it."
         )

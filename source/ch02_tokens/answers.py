@@ -39,7 +39,7 @@ class from_the_standard:
         return sum(([256 + words.index(p)] if p in words else byte_encode(p) for p in re.findall(r"\w+|\W", text)), [])
 
     def decode(ids, words):
-        return byte_decode([b for i in ids for b in (byte_encode(words[i - 256]) if i >= 256 else [i])])
+        return bytes(b for i in ids for b in (byte_encode(words[i - 256]) if i >= 256 else [i])).decode()
 
     def never():
         return [192, 193] + list(range(245, 256))

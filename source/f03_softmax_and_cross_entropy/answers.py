@@ -10,22 +10,69 @@ from autograder.answers import cell, right, wrong
 # ---------------------------------------------------------------- f03.invariance
 
 right("f03.invariance", "fca")
-wrong("f03.invariance", "a", "A change need not look like a sum to be a shift: ask of each letter whether it adds one number to all entries.", see="shift-yes-scale-no")
-wrong("f03.invariance", "ac", "You missed that a logarithm of a fraction is a difference: one of the letters is a shift in disguise.", see="shift-yes-scale-no")
-wrong("f03.invariance", "acdf", "Dividing by the largest score changes the differences between scores: softmax is not scale-invariant.", see="shift-yes-scale-no")
-wrong("f03.invariance", "abcf", "Doubling keeps the order of the probabilities, not their values: all ratios are squared.", see="shift-yes-scale-no")
-wrong("f03.invariance", "abcdf", "Keeping the order of the classes is not enough: the question is about the probabilities themselves.", see="shift-yes-scale-no")
-wrong("f03.invariance", "abcdef", "Not every change is harmless: taking absolute values turns the worst score into the best.", see="shift-yes-scale-no")
+wrong(
+    "f03.invariance",
+    "a",
+    "A change need not look like a sum to be a shift: ask of each letter whether it adds one number to all entries.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.invariance",
+    "ac",
+    "You missed that a logarithm of a fraction is a difference: one of the letters is a shift in disguise.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.invariance",
+    "acdf",
+    "Dividing by the largest score changes the differences between scores: softmax is not scale-invariant.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.invariance",
+    "abcf",
+    "Doubling keeps the order of the probabilities, not their values: all ratios are squared.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.invariance",
+    "abcdf",
+    "Keeping the order of the classes is not enough: the question is about the probabilities themselves.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.invariance",
+    "abcdef",
+    "Not every change is harmless: taking absolute values turns the worst score into the best.",
+    see="shift-yes-scale-no",
+)
 
 # ---------------------------------------------------------------- f03.lead
 
 right("f03.lead", 13.02)
 right("f03.lead", cell("lead = math.log(9) + math.log(49_999)"))
-wrong("f03.lead", math.log(9), "That is the lead over a single rival. The other 49 999 tokens have to be outweighed together.", see="shift-yes-scale-no")
-wrong("f03.lead", math.log(0.9 * 50_000), "You took each rival's probability to be 1/50 000. But the rivals share only what is left, one tenth.", see="shift-yes-scale-no")
+wrong(
+    "f03.lead",
+    math.log(9),
+    "That is the lead over a single rival. The other 49 999 tokens have to be outweighed together.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.lead",
+    math.log(0.9 * 50_000),
+    "You took each rival's probability to be 1/50 000. But the rivals share only what is left, one tenth.",
+    see="shift-yes-scale-no",
+)
 wrong("f03.lead", math.log10(9 * 49_999), "That is the logarithm to base 10; softmax is built on e.", see="shift-yes-scale-no")
-wrong("f03.lead", 9 * 49_999.0, "That is the ratio of the probabilities, e to the power of the lead. The logit is its logarithm.", see="shift-yes-scale-no")
-wrong("f03.lead", math.log(50_000), "That gives the token as much as all others together, about one half.", see="shift-yes-scale-no")
+wrong(
+    "f03.lead",
+    9 * 49_999.0,
+    "That is the ratio of the probabilities, e to the power of the lead. The logit is its logarithm.",
+    see="shift-yes-scale-no",
+)
+wrong(
+    "f03.lead", math.log(50_000), "That gives the token as much as all others together, about one half.", see="shift-yes-scale-no"
+)
 
 # ---------------------------------------------------------------- f03.ensemble
 
@@ -53,50 +100,82 @@ def text_by_text_in_numpy(log_probs):
     return torch.tensor(np.array(means).reshape(log_probs.shape[1:]), dtype=log_probs.dtype)
 
 
-@wrong("f03.ensemble", "You averaged the logarithms. That gives the geometric mean of the probabilities: one model that says nearly impossible overrules all others.", see="when-the-exponential-overflows")
+@right("f03.ensemble")
+def with_a_tensor_for_n(log_probs):
+    # The logarithm of N is float32 here: right to seven digits.
+    return torch.logsumexp(log_probs, dim=0) - torch.tensor(float(len(log_probs))).log()
+
+
+@wrong(
+    "f03.ensemble",
+    "You averaged the logarithms. That gives the geometric mean of the probabilities: one model that says nearly impossible overrules all others.",
+    see="when-the-exponential-overflows",
+)
 def geometric_mean(log_probs):
     return log_probs.mean(dim=0)
 
 
-@wrong("f03.ensemble", "The exponential of −1000 is rounded to zero before you average, and the logarithm of zero is minus infinity.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "The exponential of −1000 is rounded to zero before you average, and the logarithm of zero is minus infinity.",
+    see="when-the-exponential-overflows",
+)
 def plain(log_probs):
     return log_probs.exp().mean(dim=0).log()
 
 
-@wrong("f03.ensemble", "That is the logarithm of the sum. The average also divides by the number of models.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "That is the logarithm of the sum. The average also divides by the number of models.",
+    see="when-the-exponential-overflows",
+)
 def sum_not_average(log_probs):
     return torch.logsumexp(log_probs, dim=0)
 
 
-@wrong("f03.ensemble", "You averaged over the texts of each model; the average is over the models, dimension 0.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "You averaged over the texts of each model; the average is over the models, dimension 0.",
+    see="when-the-exponential-overflows",
+)
 def over_the_texts(log_probs):
     return torch.logsumexp(log_probs, dim=-1) - math.log(log_probs.shape[-1])
 
 
-@wrong("f03.ensemble", "You made the result sum to one over the texts. These texts are no complete list, so their probabilities need not.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "You made the result sum to one over the texts. These texts are no complete list, so their probabilities need not.",
+    see="when-the-exponential-overflows",
+)
 def made_to_sum_to_one(log_probs):
     return torch.log_softmax(torch.logsumexp(log_probs, dim=0), dim=-1)
 
 
-@wrong("f03.ensemble", "One maximum for the whole table is not enough: the texts far below it are still rounded to zero. Take one for each text.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "One maximum for the whole table is not enough: the texts far below it are still rounded to zero. Take one for each text.",
+    see="when-the-exponential-overflows",
+)
 def one_maximum_for_all(log_probs):
     top = log_probs.max()
     return top + (log_probs - top).exp().mean(dim=0).log()
 
 
-@wrong("f03.ensemble", "You shift by the mean. What lies far above it still overflows: only the maximum makes every exponent zero or less.", see="when-the-exponential-overflows")
-def shifted_by_the_mean(log_probs):
-    middle = log_probs.mean(dim=0)
-    return middle + (log_probs - middle).exp().mean(dim=0).log()
-
-
-@wrong("f03.ensemble", "For a text that all models call impossible, minus infinity minus minus infinity gives nan.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "For a text that all models call impossible, minus infinity minus minus infinity gives nan.",
+    see="when-the-exponential-overflows",
+)
 def nan_for_the_impossible(log_probs):
     top = log_probs.max(dim=0).values
     return top + (log_probs - top).exp().mean(dim=0).log()
 
 
-@wrong("f03.ensemble", "The values are right, but you subtracted in place: the caller's log_probs are changed.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "The values are right, but you subtracted in place: the caller's log_probs are changed.",
+    see="when-the-exponential-overflows",
+)
 def changes_its_argument(log_probs):
     top = log_probs.max(dim=0).values
     top = top.masked_fill(top == -torch.inf, 0.0)
@@ -104,7 +183,11 @@ def changes_its_argument(log_probs):
     return top + log_probs.exp().mean(dim=0).log()
 
 
-@wrong("f03.ensemble", "The result is always float32: a float64 argument should give a float64 result.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.ensemble",
+    "The result is always float32: a float64 argument should give a float64 result.",
+    see="when-the-exponential-overflows",
+)
 def always_float32(log_probs):
     return (torch.logsumexp(log_probs, dim=0) - math.log(len(log_probs))).float()
 
@@ -127,12 +210,20 @@ def entry_by_entry(probs, y):
     return out
 
 
-@wrong("f03.brier_gradient", "That is the gradient by the probabilities. The scores reach them only through the softmax: the Jacobian is missing.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "That is the gradient by the probabilities. The scores reach them only through the softmax: the Jacobian is missing.",
+    see="how-probabilities-answer-to-scores",
+)
 def without_the_jacobian(probs, y):
     return 2 * (probs - y)
 
 
-@wrong("f03.brier_gradient", "You used only the diagonal of the Jacobian. A score moves all probabilities, not only its own.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "You used only the diagonal of the Jacobian. A score moves all probabilities, not only its own.",
+    see="how-probabilities-answer-to-scores",
+)
 def diagonal_only(probs, y):
     return 2 * (probs - y) * probs * (1 - probs)
 
@@ -147,25 +238,52 @@ def of_cross_entropy(probs, y):
     return probs - y
 
 
-@wrong("f03.brier_gradient", "The sign is turned: this is the direction of descent, minus the gradient.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "The sign is turned: this is the direction of descent, minus the gradient.",
+    see="how-probabilities-answer-to-scores",
+)
 def negative(probs, y):
     slope = 2 * (probs - y)
     return -probs * (slope - (probs * slope).sum(dim=-1, keepdim=True))
 
 
-@wrong("f03.brier_gradient", "Right for one forecast only: with several rows you sum over all of them, and each row is its own forecast.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "Right for one forecast only: with several rows you sum over all of them, and each row is its own forecast.",
+    see="how-probabilities-answer-to-scores",
+)
 def sums_over_everything(probs, y):
     slope = 2 * (probs - y)
     return probs * (slope - (probs * slope).sum())
 
 
-@wrong("f03.brier_gradient", "The sum in the second term must be weighted by the probabilities: p − y alone sums to zero.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "The sum in the second term must be weighted by the probabilities: p − y alone sums to zero.",
+    see="how-probabilities-answer-to-scores",
+)
 def unweighted_sum(probs, y):
     slope = 2 * (probs - y)
     return probs * (slope - slope.sum(dim=-1, keepdim=True))
 
 
-@wrong("f03.brier_gradient", "You wrote the formula for a truth that is one class. The truth may also be a list of probabilities.", see="how-probabilities-answer-to-scores")
+@wrong(
+    "f03.brier_gradient",
+    "The values are right, but you worked in place: the caller's y is changed.",
+    see="how-probabilities-answer-to-scores",
+)
+def works_in_place(probs, y):
+    y -= probs
+    y *= -2
+    return probs * (y - (probs * y).sum(dim=-1, keepdim=True))
+
+
+@wrong(
+    "f03.brier_gradient",
+    "You wrote the formula for a truth that is one class. The truth may also be a list of probabilities.",
+    see="how-probabilities-answer-to-scores",
+)
 def one_hot_only(probs, y):
     y = torch.nn.functional.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype)
     slope = 2 * (probs - y)
@@ -205,6 +323,17 @@ def all_at_once(score):
     return bool((gap[4:95] > 1e-10).all())
 
 
+@right("f03.honesty")
+def on_a_finer_grid(score):
+    grid = np.linspace(0.001, 0.999, 999)
+    for q in np.arange(0.05, 0.955, 0.01):
+        expected = q * score(grid, 1) + (1 - q) * score(grid, 0)
+        honest = q * score(np.array([q]), 1) + (1 - q) * score(np.array([q]), 0)
+        if not (expected[abs(grid - q) > 1e-6] > honest).all():
+            return False
+    return True
+
+
 @wrong("f03.honesty", "You test one true probability, 0.5. Every symmetric rule looks honest there.", see="honest-forecasts")
 def at_one_half_only(score):
     grid = np.linspace(0.01, 0.99, 99)
@@ -212,14 +341,11 @@ def at_one_half_only(score):
     return bool((np.delete(expected, 49) > expected[49] + 1e-12).all())
 
 
-@wrong("f03.honesty", "You test one true probability, 0.7. A rule can be honest there and nowhere else that matters.", see="honest-forecasts")
-def at_seventy_percent_only(score):
-    grid = np.linspace(0.01, 0.99, 99)
-    expected = 0.7 * score(grid, 1) + 0.3 * score(grid, 0)
-    return bool((np.delete(expected, 69) > expected[69] + 1e-12).all())
-
-
-@wrong("f03.honesty", "A tie counts as a win in your test: strictly proper means that no other forecast does as well.", see="honest-forecasts")
+@wrong(
+    "f03.honesty",
+    "A tie counts as a win in your test: strictly proper means that no other forecast does as well.",
+    see="honest-forecasts",
+)
 def ties_are_fine(score):
     grid = np.linspace(0.01, 0.99, 99)
     for i in range(4, 95):
@@ -229,47 +355,89 @@ def ties_are_fine(score):
     return True
 
 
-@wrong("f03.honesty", "You ask that the loss falls as the forecast nears what came. Every sensible loss does that, honest or not.", see="honest-forecasts")
+@wrong(
+    "f03.honesty",
+    "You ask that the loss falls as the forecast nears what came. Every sensible loss does that, honest or not.",
+    see="honest-forecasts",
+)
 def falls_towards_the_truth(score):
     grid = np.linspace(0.01, 0.99, 99)
     return bool((np.diff(score(grid, 1)) < 0).all() and (np.diff(score(grid, 0)) > 0).all())
 
 
-@wrong("f03.honesty", "You look for the greatest expected value. A score here is a loss: less is better.", see="honest-forecasts")
-def greatest_is_best(score):
-    grid = np.linspace(0.01, 0.99, 99)
-    for i in range(4, 95):
-        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
-        if not expected[i] > np.delete(expected, i).max() + 1e-12:
-            return False
-    return True
-
-
-@wrong("f03.honesty", "You forget the days without rain: the expected loss needs both outcomes.", see="honest-forecasts")
-def only_if_it_happens(score):
-    grid = np.linspace(0.01, 0.99, 99)
-    for i in range(4, 95):
-        if (grid[i] * score(grid, 1)).argmin() != i:
-            return False
-    return True
-
-
-@wrong("f03.honesty", "Always True: the absolute error alone shows that not every rule is honest.", see="honest-forecasts")
-def always_true(score):
-    return True
-
-
-@wrong("f03.honesty", "You recognise the curvature of a square. Other honest rules, such as the log score, have another shape.", see="honest-forecasts")
+@wrong(
+    "f03.honesty",
+    "You recognise the curvature of a square. Other honest rules, such as the log score, have another shape.",
+    see="honest-forecasts",
+)
 def is_it_a_square(score):
     grid = np.linspace(0.01, 0.99, 99)
     second = np.diff(score(grid, 1), 2), np.diff(score(grid, 0), 2)
     return bool(np.allclose(second[0], second[1], atol=1e-9) and np.ptp(second[0]) < 1e-9 and second[0][0] > 1e-9)
 
 
-@wrong("f03.honesty", "Your true probabilities stop at 0.2 and 0.8: a rule can be dishonest for rare and for near-certain events only.", see="honest-forecasts")
+@wrong(
+    "f03.honesty", "You try true probabilities in steps of 0.05. A rule can be dishonest between them.", see="honest-forecasts"
+)
+def in_steps_of_five(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(4, 95, 5):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not (np.delete(expected, i) > expected[i] + 1e-12).all():
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "Your true probabilities run from 0.1 to 0.9: a rule can be dishonest for rare and for near-certain events only.",
+    see="honest-forecasts",
+)
 def not_at_the_ends(score):
     grid = np.linspace(0.01, 0.99, 99)
-    for i in range(20, 78):
+    for i in range(9, 90):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not (np.delete(expected, i) > expected[i] + 1e-12).all():
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "At one end you miss a tie: the last true probability is 0.95 itself (range and arange stop before their end), and argmin names only the first of equals.",
+    see="honest-forecasts",
+)
+def stops_one_short(score):
+    grid = np.arange(1, 100) / 100
+    for i in range(4, 94):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if expected.argmin() != i:
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "You compare with the two neighbouring forecasts only. A forecast far away can be cheaper still.",
+    see="honest-forecasts",
+)
+def neighbours_only(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(4, 95):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not min(expected[i - 1], expected[i + 1]) > expected[i] + 1e-12:
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "Your forecasts run from 0.05 to 0.95, like the true probabilities. But one may forecast 0.99.",
+    see="honest-forecasts",
+)
+def forecasts_stop_at_the_truths(score):
+    grid = np.linspace(0.05, 0.95, 91)
+    for i in range(91):
         expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
         if not (np.delete(expected, i) > expected[i] + 1e-12).all():
             return False
@@ -331,7 +499,11 @@ def inverse(logits, target):
     return math.exp(-(low + high) / 2)
 
 
-@wrong("f03.temperature", "You measure the entropy in bits (logarithm to base 2); the target is in nats.", see="the-floor-under-the-loss")
+@wrong(
+    "f03.temperature",
+    "You measure the entropy in bits (logarithm to base 2); the target is in nats.",
+    see="the-floor-under-the-loss",
+)
 def in_bits(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -343,7 +515,11 @@ def in_bits(logits, target):
     return math.exp((low + high) / 2)
 
 
-@wrong("f03.temperature", "Your search goes the wrong way: the entropy rises with the temperature, so a middle that is too cold puts the answer above it.", see="temperature-and-entropy")
+@wrong(
+    "f03.temperature",
+    "Your search goes the wrong way: the entropy rises with the temperature, so a middle that is too cold puts the answer above it.",
+    see="temperature-and-entropy",
+)
 def searches_the_wrong_half(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -355,7 +531,11 @@ def searches_the_wrong_half(logits, target):
     return math.exp((low + high) / 2)
 
 
-@wrong("f03.temperature", "Your interval of temperatures is too narrow: logits of 1000 or of 0.001 need others.", see="temperature-and-entropy")
+@wrong(
+    "f03.temperature",
+    "Your interval of temperatures is too narrow: logits of 1000 or of 0.001 need others.",
+    see="temperature-and-entropy",
+)
 def fixed_interval(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -367,7 +547,11 @@ def fixed_interval(logits, target):
     return (low + high) / 2
 
 
-@wrong("f03.temperature", "You pick the best of a grid of temperatures: that is near, not right to a millionth of a nat.", see="temperature-and-entropy")
+@wrong(
+    "f03.temperature",
+    "You pick the best of a grid of temperatures: that is near, not right to a millionth of a nat.",
+    see="temperature-and-entropy",
+)
 def coarse_grid(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -376,14 +560,22 @@ def coarse_grid(logits, target):
     return grid[(h - target).abs().argmin()].item()
 
 
-@wrong("f03.temperature", "You took the entropy to grow in proportion to the temperature. Its slope is Var/τ³, which is not constant.", see="temperature-and-entropy")
+@wrong(
+    "f03.temperature",
+    "You took the entropy to grow in proportion to the temperature. Its slope is Var/τ³, which is not constant.",
+    see="temperature-and-entropy",
+)
 def in_proportion(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
     return target / torch.special.entr(torch.softmax(logits.double(), dim=-1)).sum().item()
 
 
-@wrong("f03.temperature", "For a target that no temperature reaches you return a number instead of raising ValueError.", see="the-floor-under-the-loss")
+@wrong(
+    "f03.temperature",
+    "For a target that no temperature reaches you return a number instead of raising ValueError.",
+    see="the-floor-under-the-loss",
+)
 def never_refuses(logits, target):
     low, high = -40.0, 40.0
     for _ in range(100):
@@ -393,7 +585,11 @@ def never_refuses(logits, target):
     return math.exp((low + high) / 2)
 
 
-@wrong("f03.temperature", "Your exponentials overflow for large logits over a small temperature: take the maximum out first.", see="when-the-exponential-overflows")
+@wrong(
+    "f03.temperature",
+    "Your exponentials overflow for large logits over a small temperature: take the maximum out first.",
+    see="when-the-exponential-overflows",
+)
 def plain_exponentials(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -406,8 +602,34 @@ def plain_exponentials(logits, target):
     return math.exp((low + high) / 2)
 
 
+@wrong(
+    "f03.temperature",
+    "You compute in float32: with logits near 10 000 that differ by 0.001, the differences are rounded away.",
+    see="when-the-exponential-overflows",
+)
+def in_float32(logits, target):
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        h = torch.special.entr(torch.softmax(logits.float() / math.exp(middle), dim=-1)).sum()
+        low, high = (middle, high) if h < target else (low, middle)
+    return math.exp((low + high) / 2)
+
+
 # ---------------------------------------------------------------- f03.prediction
 
-wrong("f03.prediction", 12.0, "More than ln 65 536 = 11.09 nats cannot be lost, because the entropy is never below zero.", see="the-floor-under-the-loss")
+wrong(
+    "f03.prediction",
+    12.0,
+    "More than ln 65 536 = 11.09 nats cannot be lost, because the entropy is never below zero.",
+    see="the-floor-under-the-loss",
+)
 wrong("f03.prediction", -0.5, "A negative loss would put the entropy above its maximum, ln V.", see="the-floor-under-the-loss")
-wrong("f03.prediction", "half", "A prediction that an experiment can refute is a number.", see="an-experiment-entropy-lost-by-random-scores")
+wrong(
+    "f03.prediction",
+    "half",
+    "A prediction that an experiment can refute is a number.",
+    see="an-experiment-entropy-lost-by-random-scores",
+)

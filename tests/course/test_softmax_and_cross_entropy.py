@@ -114,7 +114,15 @@ def test_bad_input_is_refused_with_what_to_do(call, error, told):
 def test_nothing_changes_its_arguments():
     x, y = logits(2, 3), torch.tensor([0, 1])
     before = x.clone(), y.clone()
-    softmax(x), log_softmax(x), logsumexp(x), cross_entropy(x, y), softmax_jacobian(softmax(x)), entropy(softmax(x)), brier(softmax(x), y)
+    (
+        softmax(x),
+        log_softmax(x),
+        logsumexp(x),
+        cross_entropy(x, y),
+        softmax_jacobian(softmax(x)),
+        entropy(softmax(x)),
+        brier(softmax(x), y),
+    )
     assert torch.equal(x, before[0]) and torch.equal(y, before[1])
 
 
@@ -129,7 +137,9 @@ def test_softmax_against_fifty_digits():
 def test_the_widget_computes_what_the_reference_computes():
     node = shutil.which("node")
     assert node, "node is needed to test the widget's arithmetic"
-    source = (Path(__file__).parents[2] / "course" / "widgets" / "softmax_and_cross_entropy.js").read_text().split("export default")[0]
+    source = (
+        (Path(__file__).parents[2] / "course" / "widgets" / "softmax_and_cross_entropy.js").read_text().split("export default")[0]
+    )
     library = (Path(__file__).parents[2] / "course" / "widgets" / "library.js").read_text()
     cases = [([2.0, 1.0, 0.0], 1.0), ([-8.0, 8.0, 0.5], 0.1), ([1.0, 1.0, 1.0], 3.0), ([3.2, -1.1, 3.2], 0.35)]
     script = f"{library}{source}\nconst cases = {json.dumps(cases)};\n"

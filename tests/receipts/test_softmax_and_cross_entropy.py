@@ -121,7 +121,9 @@ def test_lse_bounds():
         z = random_scores(V, scale=10.0 ** (seed % 5 - 1), seed=seed)
         top, rounding = float(z.max()), EPS * (4 * float(z.abs().max()) + V)
         assert top - rounding <= float(logsumexp(z)) <= top + math.log(V) + rounding
-        assert abs(float(logsumexp(torch.full((V,), top, dtype=z.dtype))) - top - math.log(V)) <= rounding  # the upper bound is attained
+        assert (
+            abs(float(logsumexp(torch.full((V,), top, dtype=z.dtype))) - top - math.log(V)) <= rounding
+        )  # the upper bound is attained
 
 
 @pytest.mark.receipt("f03-log-softmax", "derived")

@@ -1,0 +1,169 @@
+"""A submission runs in a process of its own; what goes wrong there costs what it must and no more."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.engine import Limits
+
+
+def test_right_answers_get_full_points(perfect, full):
+    assert perfect.run() == full and perfect.flags == []
+
+
+def test_blank_answers_get_nothing(blank):
+    assert blank.run() == {"double": 0.0, "three": 0.0, "letter": 0.0}
+    assert "not written yet" in blank.said("ch99-double")
+
+
+def test_a_wrong_answer_is_named(perfect):
+    points = perfect.answer(double="def double(x):\n    return x * x").run()
+    assert points["double"] == 1.0  # it leaves the argument alone
+    assert "You squared: two and two hide the difference." in perfect.said("ch99-double")
+
+
+def test_outputs_have_counts_and_results(perfect, full):
+    perfect.run()
+    assert perfect.result("ch99-double").outputs[-1].data["text/plain"] == "3.0"
+    counts = [cell.execution_count for cell in perfect.graded.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.parametrize("end", ["import os; os._exit(0)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+def test_what_ran_before_a_crash_is_kept(perfect, end):
+    points = perfect.insert("ch99-three", end).run()
+    assert points == {"double": 3.0, "three": 0.0, "letter": 0.0}
+    assert perfect.flags == ["the student's process ended in the middle of the notebook"]
+    assert "did not run" in perfect.said("ch99-letter")
+
+
+def test_an_endless_answer_is_stopped_and_the_rest_counts(perfect):
+    perfect.answer(double="def double(x):\n    while True:\n        pass")
+    assert perfect.run(limits=Limits(cell=1, notebook=30)) == {"double": 0.0, "three": 1.0, "letter": 1.0}
+    assert "longer than its limit of 1 s" in perfect.said("ch99-double")
+    assert "secret_name" not in perfect.said("ch99-double")
+
+
+def test_a_loop_that_cannot_be_interrupted_is_killed(perfect):
+    stubborn = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+    start = time.monotonic()
+    assert perfect.insert("ch99-three", stubborn).run(limits=Limits(cell=1, notebook=3))["double"] == 3.0
+    assert time.monotonic() - start < 15
+    assert perfect.flags == ["stopped after 3 s"]
+
+
+def test_many_slow_cells_meet_the_notebooks_limit(perfect):
+    for _ in range(4):
+        perfect.insert("ch99-letter", "import time; time.sleep(0.9)")
+    assert perfect.run(limits=Limits(cell=5, notebook=2.5))["letter"] == 0.0
+    assert perfect.flags == ["stopped after 2.5 s"]
+
+
+@pytest.mark.parametrize("source", ["raise SystemExit(0)", "exit()", "1 / 0", "def f(:", "raise KeyboardInterrupt"])
+def test_an_own_cell_that_fails_costs_nothing(perfect, full, source):
+    assert perfect.insert("ch99-double-answer", source).run() == full
+
+
+def test_an_answer_that_exits_costs_its_exercise_only(perfect):
+    assert perfect.answer(double="def double(x):\n    raise SystemExit(0)").run() == {"double": 0.0, "three": 1.0, "letter": 1.0}
+
+
+def test_input_is_answered_with_a_clear_error(perfect):
+    perfect.answer(three="three = int(input('three? '))")
+    assert perfect.run()["three"] == 0.0
+    cell = perfect.result("ch99-three-answer")
+    assert "nobody to answer it" in cell.outputs[-1].evalue
+
+
+def test_an_answer_that_prints_much_keeps_its_points(perfect, full):
+    noisy = "def double(x):\n    print('x' * 2_000_000)\n    return x + x"
+    assert perfect.answer(double=noisy).run() == full
+    assert "ch99.double: 3 of 3 points." in perfect.said("ch99-double")
+    assert len(perfect.said("ch99-double")) < 1_200_000
+
+
+def test_a_warning_costs_nothing(perfect, full):
+    assert perfect.answer(double="import warnings\ndef double(x):\n    warnings.warn('slow')\n    return x + x").run() == full
+
+
+def test_text_that_no_file_can_hold_is_replaced(perfect, full):
+    perfect.answer(double="def double(x):\n    print(chr(0xd800))\n    return x + x")
+    assert perfect.run() == full
+    perfect.said("ch99-double").encode("utf-8")
+
+
+def test_an_output_that_is_no_json_does_no_harm(perfect, full):
+    shown = "class Odd:\n    def _repr_mimebundle_(self, **_):\n        return {'text/plain': 'odd', 'application/json': {(1, 2): {3}, 'b': b'x'}}\nOdd()"
+    assert perfect.insert("ch99-three", shown).run() == full
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Exercise:\n    def __init__(self, *a, **k): self.part = lambda *a, **k: __import__('contextlib').nullcontext()\n    def score(self): return 3.0",
+        "check = draw = lambda *a, **k: []",
+        "import numpy as torch",
+    ],
+)
+def test_a_name_that_the_tests_import_cannot_be_taken(perfect, full, source):
+    perfect.answer(double="def double(x):\n    return x", three="three = 5").insert("ch99-double", source)
+    points = perfect.run()
+    assert points["double"] == 1.0 and points["three"] == 0.0 and points["letter"] == 1.0
+
+
+def test_a_display_of_the_full_points_is_not_the_score(perfect):
+    perfect.answer(double="def double(x):\n    get_ipython().displayhook(3.0)\n    return x")
+    assert perfect.run()["double"] == 1.0
+
+
+def test_the_seed_decides_the_hidden_inputs(perfect):
+    perfect.answer(double="seen = []\ndef double(x):\n    seen.append(x.tolist())\n    return x + x").insert(
+        "ch99-letter", "print(seen)"
+    )
+
+    def inputs(seed):
+        perfect.run(seed)
+        return [c.outputs[0].text for c in perfect.graded.cells if c.source == "print(seen)"]
+
+    first, again, other = inputs(1), inputs(1), inputs(2)
+    assert first == again and first != other
+
+
+def test_each_submission_starts_anew(perfect, blank):
+    perfect.run()
+    assert blank.insert("ch99-double", "print('double' in globals(), 'seen' in globals())").run()["double"] == 0.0
+
+
+def test_files_beside_the_notebook_are_there_and_the_folder_is_not_the_graders(perfect, tmp_path, toy):
+    from autograder.engine import run_notebook
+    from autograder.merge import merge
+
+    (tmp_path / "data.txt").write_text("seven")
+    perfect.insert(
+        "ch99-double", "import os; print(open('data.txt').read(), sorted(os.listdir())); open('data.txt', 'w').write('')"
+    )
+    merged = merge(toy, perfect.notebook)
+    run_notebook(merged.notebook, toy, 1, files=tmp_path)
+    printed = next(c.outputs[0].text for c in merged.notebook.cells if c.source.startswith("import os; print"))
+    assert printed == "seven ['data.txt']\n" and (tmp_path / "data.txt").read_text() == "seven"
+
+
+def test_what_a_submission_started_ends_with_it(perfect, tmp_path):
+    pid = tmp_path / "pid"
+    perfect.insert(
+        "ch99-letter", f"import subprocess; p = subprocess.Popen(['sleep', '60']); open({str(pid)!r}, 'w').write(str(p.pid))"
+    )
+    perfect.run()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid.read_text()}/stat").read_text().split()[2]
+        except FileNotFoundError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(int(pid.read_text()), 9)
+    pytest.fail("the process is still there")

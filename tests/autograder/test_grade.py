@@ -1,0 +1,258 @@
+"""A class of submissions to scores in nbgrader's gradebook: nothing is lost and nothing stops the others."""
+
+import shutil
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.chapters import CourseError, find_chapters, grade_id
+from autograder.feedback import write_feedback
+from autograder.grade import Book, grade
+from autograder.report import HEADER, items, rows, write_csv
+
+NAMES = ("double", "three", "letter", "why")
+
+
+def hand_in(chapter, student, notebook=None, name="ch99_toy.ipynb", raw=None):
+    folder = chapter.root / "submitted" / student / chapter.stem
+    folder.mkdir(parents=True, exist_ok=True)
+    if raw is not None:
+        (folder / name).write_bytes(raw)
+    elif notebook is not None:
+        nbformat.write(notebook, folder / name)
+    return folder
+
+
+def answered(released, **answers):
+    notebook = nbformat.from_dict(released)
+    for cell in notebook.cells:
+        for name, source in answers.items():
+            if grade_id(cell) == (f"ch99-{name}-answer" if name != "why" else "ch99-why"):
+                cell.source = source
+    return notebook
+
+
+RIGHT = {
+    "double": "def double(x):\n    return x + x",
+    "three": "three = 3",
+    "letter": "letter = 'B'",
+    "why": "Twice as <b>much</b>.",
+}
+HTML = "def double(x):\n    print('<script>alert(1)</script>')\n    return x * x"
+
+
+def copy_of(toy, folder):
+    shutil.copytree(toy.root, folder / "course", ignore=shutil.ignore_patterns("gradebook.db", "submitted", "autograded"))
+    return find_chapters(folder / "course")[0]
+
+
+@pytest.fixture(scope="module")
+def graded(toy, tmp_path_factory):
+    """The chapter and gradebook after a class of odd submissions was graded, and what was flagged."""
+    chapter = copy_of(toy, tmp_path_factory.mktemp("class"))
+    released = nbformat.read(chapter.release, as_version=4)
+    hand_in(chapter, "perfect", answered(released, **RIGHT))
+    hand_in(chapter, "blank", released)
+    hand_in(chapter, "broken", raw=b'{"cells": [')
+    hand_in(chapter, "nothing")
+    hand_in(chapter, "renamed", answered(released, **RIGHT), name="Copy of toy.ipynb")
+    hand_in(chapter, "several", answered(released, **RIGHT), name="a.ipynb")
+    hand_in(chapter, "several", answered(released, **RIGHT), name="b.ipynb")
+    hand_in(chapter, "squares", answered(released, **{**RIGHT, "double": HTML, "letter": "letter = None"}))
+    (hand_in(chapter, "crash", answered(released, **{**RIGHT, "letter": "import os; os._exit(1)"})) / "timestamp.txt").write_text(
+        "not a time"
+    )
+    (chapter.root / "submitted" / "perfect" / chapter.stem / "timestamp.txt").write_text("2026-01-02 03:04:05 +0200")
+    book = Book(chapter.root)
+    done = grade([chapter], book, seed=1)
+    return chapter, book, {one.student: one for one in done}
+
+
+def scores(chapter, book) -> dict[str, list[float]]:
+    table = {}
+    for student, _, score, _ in book.scores(chapter):
+        table.setdefault(student, []).append(score)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("student", "points"),
+    [
+        ("perfect", [3, 1, 1, 0]),  # the written answer waits
+        ("blank", [0, 0, 0, 0]),
+        ("broken", [0, 0, 0, 0]),
+        ("nothing", [0, 0, 0, 0]),
+        ("renamed", [3, 1, 1, 0]),
+        ("several", [0, 0, 0, 0]),
+        ("squares", [1, 1, 0, 0]),
+        ("crash", [3, 1, 0, 0]),
+    ],
+)
+def test_everybody_gets_what_they_earned(graded, student, points):
+    chapter, book, _ = graded
+    assert scores(chapter, book)[student] == points
+
+
+@pytest.mark.parametrize(
+    ("student", "flag"),
+    [
+        ("broken", "ch99_toy.ipynb is not a notebook (JSONDecodeError)"),
+        ("nothing", "ch99_toy.ipynb was not handed in"),
+        ("renamed", "Copy of toy.ipynb was taken for ch99_toy.ipynb"),
+        ("several", "ch99_toy.ipynb was not handed in"),
+        ("crash", "the student's process ended in the middle of the notebook"),
+    ],
+)
+def test_what_was_odd_is_flagged_and_kept_with_the_notebook(graded, student, flag):
+    chapter, _, done = graded
+    assert done[student].flags == [flag]
+    kept = nbformat.read(chapter.root / "autograded" / student / chapter.stem / "ch99_toy.ipynb", as_version=4)
+    assert kept.metadata.autograder.flags == [flag] and kept.metadata.autograder.seed == 1
+
+
+@pytest.mark.parametrize("student", ["perfect", "blank", "squares"])
+def test_what_is_usual_has_no_flags(graded, student):
+    assert graded[2][student].flags == []
+
+
+def test_a_written_answer_waits_and_a_blank_one_is_zero(graded):
+    _, _, done = graded
+    assert done["perfect"].points["ch99-why"] is None and done["blank"].points["ch99-why"] == 0
+
+
+def test_the_time_is_kept_and_a_forged_one_does_no_harm(graded):
+    chapter, book, _ = graded
+    with Gradebook(book.db_url) as gradebook:
+        assert str(gradebook.find_submission(chapter.stem, "perfect").timestamp) == "2026-01-02 01:04:05"
+        assert gradebook.find_submission(chapter.stem, "crash").timestamp is None
+
+
+def test_nothing_to_grade_is_told(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    with pytest.raises(CourseError, match="no submissions in submitted/"):
+        grade([chapter], Book(chapter.root))
+
+
+def test_a_submission_that_cannot_be_graded_stops_nobody(toy, tmp_path, monkeypatch):
+    from autograder import grade as module
+
+    chapter = copy_of(toy, tmp_path)
+    released = nbformat.read(chapter.release, as_version=4)
+    hand_in(chapter, "bad", released)
+    hand_in(chapter, "good", answered(released, **RIGHT))
+    real = module.merge
+    monkeypatch.setattr(
+        module, "merge", lambda chapter, notebook: 1 / 0 if "YOUR CODE" in str(notebook) else real(chapter, notebook)
+    )
+    bad, good = grade([chapter], Book(chapter.root), seed=1)
+    assert bad.flags == ["not graded: ZeroDivisionError: division by zero"] and bad.points == {}
+    assert good.points["ch99-double"] == 3.0
+
+
+def test_manual_scores_and_comments_survive_a_regrade(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    released, book = nbformat.read(chapter.release, as_version=4), Book(chapter.root)
+    hand_in(chapter, "ada", answered(released, **RIGHT))
+    grade([chapter], book, seed=1)
+    with Gradebook(book.db_url) as gradebook:
+        written = gradebook.find_grade("ch99-why", chapter.stem, chapter.stem, "ada")
+        written.manual_score, written.needs_manual_grade, written.extra_credit = 1.5, False, 0.5
+        gradebook.find_comment("ch99-why", chapter.stem, chapter.stem, "ada").manual_comment = "Say <why>."
+        gradebook.db.commit()
+    hand_in(chapter, "ada", answered(released, **{**RIGHT, "three": "three = 4"}))
+    grade([chapter], book, seed=1)
+    assert scores(chapter, book)["ada"] == [3, 0, 1, 2.0]
+    (page,) = write_feedback(chapter, book.db_url)
+    assert "Your teacher: Say &lt;why&gt;." in page.read_text()
+
+
+def test_two_at_a_time_get_the_same(toy, tmp_path, graded):
+    chapter = copy_of(toy, tmp_path)
+    shutil.copytree(graded[0].root / "submitted", chapter.root / "submitted")
+    book = Book(chapter.root)
+    grade([chapter], book, jobs=2, seed=1)
+    assert scores(chapter, book) == scores(*graded[:2])
+
+
+# ---------------------------------------------------------------- what the student reads
+
+
+@pytest.fixture(scope="module")
+def pages(graded):
+    chapter, book, _ = graded
+    return {path.parts[-3]: path.read_text() for path in write_feedback(chapter, book.db_url, "https://book.example")}
+
+
+def test_everybody_has_a_page(graded, pages):
+    assert set(pages) == set(graded[2])
+
+
+def test_the_misconception_is_named_with_a_link_to_its_section(pages):
+    assert "You squared: two and two hide the difference." in pages["squares"]
+    assert '<a href="https://book.example/ch99_toy/ch99_toy.html#doubling">Doubling</a>' in pages["squares"]
+
+
+def test_without_an_address_links_go_to_the_built_book(graded):
+    chapter, book, _ = graded
+    page = next(path for path in write_feedback(chapter, book.db_url) if "squares" in str(path))
+    assert 'href="../../../build/book/html/ch99_toy/ch99_toy.html#doubling"' in page.read_text()
+
+
+@pytest.mark.parametrize("student", ["perfect", "blank", "squares", "crash", "broken"])
+def test_no_hidden_line_is_shown(pages, student):
+    assert "secret_name" not in pages[student] and "Two points for the word" not in pages[student]
+
+
+def test_what_a_student_wrote_and_printed_is_inert(pages):
+    assert "<script" not in pages["squares"] and "&lt;script&gt;alert(1)&lt;/script&gt;" in pages["squares"]
+    assert "&lt;b&gt;much&lt;/b&gt;" in pages["perfect"]
+
+
+def test_points_flags_and_what_waits_are_shown(pages):
+    assert "<strong>5 of 7 points</strong> so far: your teacher has yet to read 1 answer<" in pages["perfect"]
+    assert "All tests pass." in pages["perfect"]
+    assert "<strong>0 of 7 points</strong></p>" in pages["blank"]
+    assert "Note: Copy of toy.ipynb was taken for ch99_toy.ipynb." in pages["renamed"]
+    assert "This cell did not run" in pages["crash"]
+
+
+def test_a_page_asks_nothing_of_the_network(pages):
+    assert all("http" not in page.replace("https://book.example", "") for page in pages.values())
+
+
+def test_an_exercise_newer_than_the_grading_waits(graded, tmp_path):
+    from autograder.feedback import page
+
+    chapter = graded[0]
+    old = nbformat.read(chapter.root / "autograded" / "perfect" / chapter.stem / "ch99_toy.ipynb", as_version=4)
+    old.cells = [cell for cell in old.cells if grade_id(cell) != "ch99-three"]
+    assert "ch99.three <span" in page(chapter, "perfect", {}, {}, old, "book")
+
+
+def test_a_chapter_that_was_not_graded_is_told(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    with pytest.raises(CourseError, match="not in the gradebook"):
+        write_feedback(chapter, f"sqlite:///{tmp_path}/empty.db")
+
+
+# ---------------------------------------------------------------- what the teacher reads
+
+
+def test_the_csv_has_a_row_a_student_and_exercise(graded, tmp_path):
+    chapter, book, done = graded
+    write_csv(rows([chapter], book), tmp_path / "new" / "scores.csv")
+    lines = (tmp_path / "new" / "scores.csv").read_text().splitlines()
+    assert lines[0] == "student,chapter,exercise,score,max" == ",".join(HEADER)
+    assert len(lines) == 1 + len(done) * len(NAMES)
+    assert "squares,ch99_toy,ch99.double,1,3" in lines and "perfect,ch99_toy,ch99.why,0,2" in lines
+
+
+def test_items_say_what_was_hard(graded):
+    chapter, book, done = graded
+    double = items([chapter], book)[0]
+    assert (double.exercise, double.students) == ("ch99.double", len(done))
+    assert double.mean == pytest.approx((3 * 3 + 1) / 3 / len(done))
+    assert [(text.partition(": ")[2], n) for text, n in double.misconceptions] == [
+        ("You squared: two and two hide the difference.", 1)
+    ]

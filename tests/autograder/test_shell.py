@@ -1,0 +1,87 @@
+"""The shell records what a kernel would show, in order and within limits."""
+
+import pytest
+
+from autograder.shell import ERROR_LIMIT, OUTPUT_LIMIT, make_shell
+
+
+@pytest.fixture(scope="module")
+def shell():
+    return make_shell()
+
+
+def kinds(outputs) -> list[str]:
+    return [output.get("name", output.output_type) for output in outputs]
+
+
+def test_streams_displays_and_results_keep_their_order(shell):
+    outputs = shell.run("import sys\nprint('a')\nprint('b')\ndisplay(1)\nprint('c', file=sys.stderr)\nprint('d')\n2")
+    assert kinds(outputs) == ["stdout", "display_data", "stderr", "stdout", "execute_result"]
+    assert outputs[0].text == "a\nb\n" and outputs[-1].data["text/plain"] == "2"
+
+
+def test_none_and_a_semicolon_show_nothing(shell):
+    assert shell.run("None") == [] and shell.run("3;") == []
+
+
+def test_an_error_is_an_output_and_the_next_cell_runs(shell):
+    outputs = shell.run("print(1)\nlist(range(3))[7]\nprint(2)")
+    assert kinds(outputs) == ["stdout", "error"]
+    assert (outputs[1].ename, outputs[1].evalue) == ("IndexError", "list index out of range")
+    assert shell.run("4")[0].data["text/plain"] == "4"
+
+
+def test_a_syntax_error_is_an_output(shell):
+    assert shell.run("def f(:")[0].ename == "SyntaxError"
+
+
+@pytest.mark.filterwarnings("ignore:To exit")
+def test_the_exit_of_a_cell_is_an_error_of_its_own(shell):
+    assert shell.run("raise SystemExit(0)")[0].ename == "SystemExit"
+    assert shell.run("5")[0].data["text/plain"] == "5"
+
+
+def test_html_is_recorded(shell):
+    (output,) = shell.run("from IPython.display import HTML\nHTML('<b>x</b>')")
+    assert output.data["text/html"] == "<b>x</b>"
+
+
+def test_magics_and_await_work(shell):
+    assert "execute_result" in kinds(shell.run("import asyncio\nawait asyncio.sleep(0, 7)"))
+    assert shell.run("%timeit -n 1 -r 1 1")[0].name == "stdout"
+
+
+def test_a_failed_check_shows_its_message_only(shell):
+    (output,) = shell.run("from course.checks import CheckFailed\nraise CheckFailed('two\\nlines')")
+    assert output.traceback == ["two", "lines"]
+
+
+def test_long_output_is_cut_and_its_end_is_kept(shell):
+    outputs = shell.run(f"print('x' * {3 * OUTPUT_LIMIT})\nprint('the end')\n6")
+    assert sum(len(o.get("text", "")) for o in outputs) < 1.1 * OUTPUT_LIMIT
+    assert "output cut" in outputs[0].text and outputs[-1].text.endswith("the end\n")
+
+
+def test_a_result_after_much_output_is_still_the_result(shell):
+    outputs = shell.run(f"for _ in range(3): print('x' * {OUTPUT_LIMIT})\n2.5")
+    assert [o.data["text/plain"] for o in outputs if o.output_type == "execute_result"] == ["2.5"]
+
+
+def test_a_huge_display_is_left_out(shell):
+    assert shell.run(f"from IPython.display import HTML\ndisplay(HTML('x' * {2 * OUTPUT_LIMIT}))") == []
+
+
+@pytest.mark.parametrize("error", ["ValueError('x' * 10**7)", "type('E', (Exception,), {'__str__': lambda self: 1 / 0})()"])
+def test_an_unfriendly_error_is_kept_short(shell, error):
+    errors = [o for o in shell.run(f"raise {error}") if o.output_type == "error"]
+    assert errors and all(len(o.evalue) <= ERROR_LIMIT and sum(map(len, o.traceback)) <= 10 * ERROR_LIMIT for o in errors)
+
+
+def test_each_cell_starts_empty(shell):
+    shell.run("print('x')")
+    assert kinds(shell.run("1")) == ["execute_result"]
+
+
+def test_a_new_shell_knows_nothing_of_the_old(shell):
+    shell.run("old = 1")
+    assert make_shell().run("old")[0].ename == "NameError"

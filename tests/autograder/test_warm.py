@@ -1,0 +1,16 @@
+"""The template of the submissions has everything and runs no thread."""
+
+import subprocess
+import sys
+
+
+def test_no_thread_runs_and_no_import_is_left_to_a_submission():
+    code = """
+import autograder.warm, os, sys, threading
+threads = len(os.listdir("/proc/self/task"))
+before = set(sys.modules)
+import autograder.answers, autograder.engine, autograder.shell, matplotlib.pyplot, sympy
+print(threads, sorted(set(sys.modules) - before))
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "1 []\n"
