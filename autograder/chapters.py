@@ -106,12 +106,13 @@ class Chapter:
         return found
 
     @cached_property
-    def sections(self) -> list[str]:
-        """The slugs of the chapter's headings."""
+    def sections(self) -> dict[str, str]:
+        """The chapter's headings by their slugs."""
         lines = "\n".join(
             without_regions(c.source, "MARK SCHEME") for c in self.notebook.cells if c.cell_type == "markdown"
         ).splitlines()
-        return [slug(line.lstrip("# ")) for line in lines if re.match(r"#{1,4} ", line)]
+        headings = [line.lstrip("# ").rstrip() for line in lines if re.match(r"#{1,4} ", line)]
+        return {slug(heading): heading for heading in headings}
 
     @cached_property
     def imported(self) -> dict[str, str]:

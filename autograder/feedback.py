@@ -9,7 +9,7 @@ import nbformat
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup, escape
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 
 from autograder.chapters import Chapter, CourseError, Exercise, nbgrader_id
 
@@ -65,13 +65,11 @@ def page(chapter: Chapter, student: str, grades: dict, comments: dict, notebook:
     }
 
     def link(text: str) -> Markup:
-        made = escape(text)
-        return Markup(
-            READ.sub(
-                lambda m: f'Read: <a href="{escape(book)}/{chapter.stem}/{chapter.stem}.html#{m["slug"]}">{m["title"]}</a>.',
-                str(made),
-            )
-        )
+        def anchor(match: re.Match) -> str:
+            heading = escape(chapter.sections.get(match["slug"], match["title"]))
+            return f'Read: <a href="{escape(book)}/{chapter.stem}/{chapter.stem}.html#{match["slug"]}">{heading}</a>.'
+
+        return Markup(READ.sub(anchor, str(escape(text))))
 
     def item(exercise: Exercise) -> dict:
         name = nbgrader_id(exercise.id)
@@ -114,10 +112,9 @@ def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> li
     """
     written = []
     with Gradebook(db_url) as gradebook:
-        try:
-            handed_in = gradebook.assignment_submissions(chapter.stem)
-        except MissingEntry:
-            raise CourseError(f"{chapter.stem} is not in the gradebook; run autograder grade first") from None
+        handed_in = gradebook.assignment_submissions(chapter.stem)
+        if not handed_in:
+            raise CourseError(f"{chapter.stem} is not in the gradebook; run autograder grade first")
         for submission in handed_in:
             student = submission.student.id
             graded = chapter.root / "autograded" / student / chapter.stem / f"{chapter.stem}.ipynb"

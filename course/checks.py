@@ -125,7 +125,8 @@ class Exercise:
         try:
             yield
         except CheckFailed as failure:
-            self.parts.append((name, points, f"{failure}{_read(failure.see)}"))
+            stop = "." if failure.see and not str(failure).endswith(".") else ""
+            self.parts.append((name, points, f"{failure}{stop}{_read(failure.see)}"))
         except KeyboardInterrupt:  # a time limit, or a person: no points, and no traceback that shows the tests
             raise CheckFailed(f"{self.id}: stopped in the part “{name}” before it ended.") from None
         except NameError as error:
@@ -448,12 +449,35 @@ class Value:
             known = {symbol.name: symbol for symbol in expression.free_symbols}  # a name is enough to mean the same
             value = value.xreplace({s: known[s.name] for s in value.free_symbols if s.name in known})
             gap = sympy.simplify(value - expression)
-            same = gap == 0 or gap.equals(0) is True
+            same = gap == 0 or _vanishes(gap, expression) or gap.equals(0) is True
         except Exception as error:
             raise CheckFailed(f"{self.name} is not a sympy expression: {_told(error)}", see) from None
         if not same:
             raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
         return self
+
+
+def _vanishes(gap, expression) -> bool:
+    """Whether a sympy expression is zero at random points, against the size of `expression`.
+
+    For forms that simplify cannot bring together, such as 2**(x*log(P, 2)) and P**x, and for floats in a formula.
+    """
+    import sympy
+
+    random_points = random.Random(0)
+    for _ in range(8):
+        point = {}
+        for symbol in sorted(gap.free_symbols | expression.free_symbols, key=str):
+            number = sympy.Integer(random_points.randint(1, 9))
+            number = number if symbol.is_integer else number + sympy.Rational(random_points.randint(1, 99), 100)
+            point[symbol] = number if symbol.is_nonnegative else number * random_points.choice([-1, 1])
+        try:
+            size, off = (complex(x.subs(point).evalf(30)) for x in (expression, gap))
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not abs(off) <= 1e-12 * max(abs(size), 1e-300):
+            return False
+    return True
 
 
 def _record(name: str, observe: Callable, answer):

@@ -21,13 +21,14 @@ def logsumexp(x: torch.Tensor) -> torch.Tensor:
     Source: Blanchard, Higham and Higham (2021), Accurately computing the log-sum-exp and softmax functions.
     """
     _check_floats(x)
-    top = x.max(dim=-1, keepdim=True).values  # (..., 1)
-    top = top.masked_fill(top.isinf(), 0.0)  # inf - inf would be nan
+    top = _top(x)  # (..., 1)
     return (x - top).exp().sum(dim=-1).log() + top.squeeze(-1)  # (...)
 
 
 def log_softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
     """ln softmax(z/τ) = z/τ − logsumexp(z/τ), without ever taking the logarithm of a rounded zero.
+
+    The largest score is taken out of both terms, so that what all scores have in common costs no digits.
 
     Args:
         logits: (..., V).
@@ -36,11 +37,8 @@ def log_softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
     Raises:
         TypeError, ValueError: see `softmax`.
     """
-    _check_floats(logits)
-    if not tau > 0:
-        raise ValueError(f"the temperature must be positive, got {tau}; for tau → 0 take the largest score instead")
-    scaled = logits / tau
-    return scaled - logsumexp(scaled).unsqueeze(-1)  # (..., V)
+    shifted = _shifted(logits, tau)  # (..., V)
+    return shifted - shifted.exp().sum(dim=-1, keepdim=True).log()  # (..., V)
 
 
 def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
@@ -57,9 +55,11 @@ def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
         TypeError: if `logits` does not hold floats.
         ValueError: if `tau` is not positive.
 
-    Source: Bridle (1990); the exponential weights are Boltzmann's and Gibbs'.
+    Source: Bridle (1990); the exponential weights are Boltzmann's and Gibbs'. Shifted and divided, as
+    Blanchard, Higham and Higham (2021) advise: exp(z − logsumexp(z)) is less accurate.
     """
-    return log_softmax(logits, tau).exp()
+    powers = _shifted(logits, tau).exp()  # (..., V)
+    return powers / powers.sum(dim=-1, keepdim=True)  # (..., V)
 
 
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -136,6 +136,21 @@ def brier(probs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     _check_classes(targets, probs)
     y = torch.nn.functional.one_hot(targets, probs.shape[-1])  # (..., V)
     return ((probs - y) ** 2).sum(dim=-1).mean()
+
+
+def _top(x: torch.Tensor) -> torch.Tensor:
+    """The largest score of each row, (..., 1), with 0 for an infinite one: inf − inf would be nan."""
+    top = x.max(dim=-1, keepdim=True).values  # (..., 1)
+    return top.masked_fill(top.isinf(), 0.0)
+
+
+def _shifted(logits: torch.Tensor, tau: float) -> torch.Tensor:
+    """z/τ less its largest entry, (..., V)."""
+    _check_floats(logits)
+    if not tau > 0:
+        raise ValueError(f"the temperature must be positive, got {tau}; for tau → 0 take the largest score instead")
+    scaled = logits / tau
+    return scaled - _top(scaled)  # (..., V)
 
 
 def _check_floats(x: torch.Tensor) -> None:

@@ -155,22 +155,6 @@ def zero_scores(query, key, value, allowed):
     return ((scores * allowed).softmax(-1) * allowed.any(-1, keepdim=True)) @ value
 
 
-@wrong("ch04.attention", "The mask is upside down: True means that the query may read the key.", see="keys-that-must-not-be-read")
-def inverted_mask(query, key, value, allowed):
-    scores = query @ key.mT / math.sqrt(query.shape[-1])
-    return (scores.masked_fill(allowed, torch.finfo(scores.dtype).min).softmax(-1) * ~allowed) @ value
-
-
-@wrong(
-    "ch04.attention",
-    "Right for one sequence only: with leading axes, `.T` turns every axis around.",
-    see="what-goes-wrong-in-practice",
-)
-def transposes_all_axes(query, key, value, allowed):
-    scores = query @ key.permute(*reversed(range(key.ndim))) / math.sqrt(query.shape[-1])
-    return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value
-
-
 @wrong(
     "ch04.attention",
     "Computed in float32 whatever came in: float64 values must give a float64 output.",
@@ -179,6 +163,16 @@ def transposes_all_axes(query, key, value, allowed):
 def forces_float32(query, key, value, allowed):
     scores = query.float() @ key.float().mT / math.sqrt(query.shape[-1])
     return (scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1) * allowed) @ value.float()
+
+
+@wrong(
+    "ch04.attention",
+    "Your number for a forbidden score is not small enough: when the allowed scores are lower still, it wins.",
+    see="keys-that-must-not-be-read",
+)
+def mask_not_low_enough(query, key, value, allowed):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    return (scores.masked_fill(~allowed, -1e4).softmax(-1) * allowed) @ value
 
 
 @wrong(
@@ -197,11 +191,25 @@ def overflows(query, key, value, allowed):
 @right("ch04.scaling")
 class numpy_and_moments:
     def spread_of_scores(query, key, scaled):
-        dots = [float((q * k).sum()) for q in query for k in key]
+        dots = [float(dot) for q in query for dot in key @ q]
         return np.std(dots) / (np.sqrt(query.shape[1]) if scaled else 1)
 
     def divisor(d_k, mean, std):
         return (d_k * ((std**2 + mean**2) ** 2 - mean**4)) ** 0.5
+
+
+right(
+    "ch04.scaling",
+    cell("""
+def spread_of_scores(query, key, scaled):
+    scores = torch.einsum("td,sd->ts", query, key)
+    return scores.std(unbiased=False) / (query.shape[1] ** 0.5 if scaled else 1)
+
+
+def divisor(d_k, mean, std):
+    return torch.sqrt(torch.tensor(d_k * (std**4 + 2 * mean**2 * std**2)))  # float32
+"""),
+)
 
 
 def spread(body):
@@ -295,6 +303,20 @@ class log_sum_exp:
         return high
 
 
+right(
+    "ch04.saturation",
+    cell("""
+def entropy_after_scale(scores, factor):
+    p = (factor * scores).softmax(-1)
+    return -(p * (p + 1e-12).log()).sum(-1)
+
+
+def factor_for(gap, others, share):
+    return (torch.tensor(others * share / (1 - share)).log() / gap).item() if gap else float("inf")
+"""),
+)
+
+
 def entropy(body):
     return f"def entropy_after_scale(scores, factor):\n    {body}"
 
@@ -360,6 +382,7 @@ for body, sentence in [
 # ---------------------------------------------------------------- prediction
 
 right("ch04.prediction", {"predicted_unscaled": 4.0, "predicted_scaled": 0.0})
+right("ch04.prediction", {"predicted_unscaled": 0, "predicted_scaled": 4.16})
 wrong(
     "ch04.prediction",
     {"predicted_unscaled": 1, "predicted_scaled": 64},
@@ -524,16 +547,19 @@ def changed(*pairs):
     return cell(source)
 
 
+AUTOGRAD = """\
+def backward(query, key, value, bias, grad_output):
+    leaves = [torch.tensor(x, requires_grad=True) for x in (query, key, value, bias)]
+    output = (leaves[0] @ leaves[1].mT / leaves[0].shape[-1] ** 0.5 + leaves[3]).softmax(-1) @ leaves[2]
+    return tuple(g.numpy() for g in torch.autograd.grad(output, leaves, torch.tensor(grad_output)))
+"""
+
 JACOBIAN = "weights * (grad_weights - (weights * grad_weights).sum(axis=-1, keepdims=True))"
 
 for answer, sentence in [
     (
-        changed(("grad_scores @ key * scale", "grad_scores @ key")),
-        "The gradient of the query lacks the factor: the scores were divided by √d_k on the way in.",
-    ),
-    (
-        changed(("@ query * scale", "@ query")),
-        "The gradient of the key lacks the factor 1/√d_k that the scores got on the way in.",
+        changed(("grad_scores @ key * scale", "grad_scores @ key"), ("@ query * scale", "@ query")),
+        "The gradients of query and key lack a factor: what did the scores go through on the way in?",
     ),
     (
         changed((JACOBIAN, "weights * (1 - weights) * grad_weights")),
@@ -572,8 +598,8 @@ for answer, sentence in [
         "Large scores overflow in the exponential: subtract each row's maximum first.",
     ),
     (
-        changed(("weights.swapaxes(-1, -2) @ grad_output", "grad_output.swapaxes(-1, -2) @ weights")),
-        "The gradient of the values came out turned: its shape must be that of the values, (B, S, d_v).",
+        cell(AUTOGRAD),
+        "You used automatic differentiation, which the test switches off: the way back is to be written by hand.",
     ),
 ]:
     wrong("ch04.backward", answer, sentence, see="the-way-back")
@@ -614,6 +640,21 @@ def against_the_library(f):
         try:
             out = f(*inputs)
             if out.shape != expected.shape or (out - expected).abs().max().item() > 1e-4:
+                return False
+        except Exception:
+            return False
+    return True
+
+
+@right("ch04.property")
+def with_large_scores(f):
+    generator = torch.Generator().manual_seed(0)
+    for size, dtype in [(1.0, torch.float32), (60.0, torch.float32), (1.0, torch.float64)]:
+        q, k, v = (torch.randn(*shape, generator=generator).to(dtype) for shape in [(3, 9), (5, 9), (5, 2)])
+        expected = ((size * q) @ k.T / 3).softmax(1) @ v
+        try:
+            out = f(size * q, k, v)
+            if out.shape != expected.shape or not np.allclose(out.numpy(), expected.numpy(), rtol=0, atol=1e-4):
                 return False
         except Exception:
             return False
@@ -680,6 +721,26 @@ def as_many_keys_as_width(f):
         return out.shape == expected.shape and bool((out - expected).abs().max() < 1e-4)
     except Exception:
         return False
+
+
+@wrong(
+    "ch04.property",
+    "Your tolerance is so wide that weights rounded on the way pass.",
+    see="worked-example",
+)
+def too_wide_a_tolerance(f):
+    generator = torch.Generator().manual_seed(0)
+    for T, S, d_k, d_v in [(3, 5, 9, 2), (2, 4, 16, 3)]:
+        shapes = [(T, d_k), (S, d_k), (S, d_v)]
+        q, k, v = (torch.randn(*shape, generator=generator) for shape in shapes)
+        expected = (q @ k.T / d_k**0.5).softmax(1) @ v
+        try:
+            out = f(q, k, v)
+            if out.shape != expected.shape or (out - expected).abs().max() > 0.05:
+                return False
+        except Exception:
+            return False
+    return True
 
 
 @wrong(

@@ -1,6 +1,7 @@
 """A course of one tiny chapter that has every form of exercise, and a way to hand something in."""
 
 import copy
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.chapters import Chapter, find_chapters, grade_id
+from autograder.check import check_chapter
 from autograder.engine import Limits, run_notebook
 from autograder.merge import merge
 from autograder.release import release
@@ -153,6 +155,27 @@ def make(tmp_path):
 def cells():
     """The toy chapter's cells, to change and give to `make`."""
     return toy_cells()
+
+
+@pytest.fixture(scope="session")
+def checked():
+    """checked(chapter): what `autograder check` finds, once for all tests that ask."""
+    found: dict[str, list] = {}
+
+    def checked(chapter: Chapter) -> list:
+        if chapter.stem not in found:
+            here = os.getcwd()
+            found[chapter.stem] = check_chapter(chapter)
+            os.chdir(here)
+        return found[chapter.stem]
+
+    return checked
+
+
+@pytest.fixture
+def answers() -> str:
+    """The toy chapter's answers.py, to change and give to `make`."""
+    return ANSWERS
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ def test_the_names_asked_for_are_those_that_the_test_uses(toy):
 
 def test_title_and_sections(toy):
     assert toy.title == "Toy" and toy.id == "ch99"
-    assert toy.sections == ["toy", "doubling"]
+    assert toy.sections == {"toy": "Toy", "doubling": "Doubling"}
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def graded(toy, tmp_path_factory):
     (hand_in(chapter, "crash", answered(released, **{**RIGHT, "letter": "import os; os._exit(1)"})) / "timestamp.txt").write_text(
         "not a time"
     )
-    (chapter.root / "submitted" / "perfect" / chapter.stem / "timestamp.txt").write_text("2026-01-02 03:04:05 +0200")
+    (chapter.root / "submitted" / "perfect" / chapter.stem / "timestamp.txt").write_text("2026-01-02T03:04:05+02:00")
     book = Book(chapter.root)
     done = grade([chapter], book, seed=1)
     return chapter, book, {one.student: one for one in done}

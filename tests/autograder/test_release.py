@@ -11,7 +11,7 @@ import pytest
 
 from autograder.bundle import FOLDER, bundle
 from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.release import leaks, release, secrets, stale
+from autograder.release import _different, leaks, release, secrets, stale
 
 ROOT_FILES = {"README.md", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT"}
 
@@ -31,14 +31,16 @@ def test_a_release_is_fresh_until_the_source_changes(course):
     assert stale(find_chapters(course.root)[0]) == ["ch99_toy.ipynb"]
 
 
-def test_a_missing_release_is_stale(course):
-    shutil.rmtree(course.release.parent)
-    assert stale(course) == ["ch99_toy.ipynb"]
-
-
-def test_another_file_in_the_release_is_stale(course):
-    (course.release.parent / "old.txt").write_text("old")
-    assert stale(course) == ["old.txt"]
+def test_a_missing_changed_or_additional_file_is_different(tmp_path):
+    made, there = tmp_path / "made", tmp_path / "there"
+    for folder in (made, there):
+        (folder / "images").mkdir(parents=True)
+        (folder / "same.txt").write_text("same")
+    (made / "images" / "missing.txt").write_text("new")
+    (made / "changed.txt").write_text("new")
+    (there / "changed.txt").write_text("old")
+    (there / "left.txt").write_text("old")
+    assert _different(made, there) == ["changed.txt", "images/missing.txt", "left.txt"]
 
 
 def test_the_stub_says_where_to_write(released):
@@ -74,7 +76,7 @@ def test_the_release_leaks_nothing(toy):
         ),
         ("    # Why: twice is what doubling means.", "solution"),
         ("You squared: two and two hide the difference.", "misconception of ch99.double"),
-        ("Two points for the word twice.", "mark scheme"),
+        ("Two points for the word twice.", "written solution"),
         ("Twice as much.", "written solution"),
     ],
 )

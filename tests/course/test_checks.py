@@ -522,6 +522,12 @@ def test_equivalent_formulas_are_equal():
     check(x=(p + 1) ** 2).is_equivalent_to(p**2 + 2 * p + 1)
     check(x=sympy.Symbol("p") ** 2).is_equivalent_to(p * p)  # a student's own symbol of the same name
     check(x=sympy.log(p**2)).is_equivalent_to(2 * sympy.log(p))
+    x = sympy.Symbol("x", positive=True)
+    check(x=2 ** (x * sympy.log(p, 2))).is_equivalent_to(p**x)  # what simplify does not bring together
+    check(x=p ** (0.5 * x)).is_equivalent_to(p ** (x / 2))
+    assert "is not the same function" in failure(lambda: check(x=2 ** (x * sympy.log(p, 2))).is_equivalent_to(x**p))
+    real = sympy.Symbol("r", real=True)
+    assert "is not the same function" in failure(lambda: check(x=abs(real)).is_equivalent_to(real))
     assert "is not the same function" in failure(lambda: check(x=p + 1).is_equivalent_to(p - 1))
     assert "is not a sympy expression" in failure(lambda: check(x=None).is_equivalent_to(p))
 

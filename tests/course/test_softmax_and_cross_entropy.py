@@ -134,6 +134,14 @@ def test_softmax_against_fifty_digits():
         assert abs(mine - power / mpmath.fsum(powers)) <= bound(x)
 
 
+def test_what_all_scores_have_in_common_costs_no_digits():
+    x = torch.tensor([10_000.0, 9_999.0, 9_990.0])
+    exact = torch.softmax(x.double(), -1)
+    assert ((softmax(x) - exact).abs() <= 32 * EPS[x.dtype] * exact).all()
+    assert ((log_softmax(x) - exact.log()).abs() <= 32 * EPS[x.dtype]).all()
+    assert abs(float((x - logsumexp(x)).exp().sum()) - 1) > 1e-4  # the form without a division does lose them
+
+
 def test_the_widget_computes_what_the_reference_computes():
     node = shutil.which("node")
     assert node, "node is needed to test the widget's arithmetic"

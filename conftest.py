@@ -1,0 +1,26 @@
+"""The limit on a chapter's run time, kept while nbval runs the source notebooks."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+LIMIT = 40.0  # seconds of all cells of one notebook
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:  # a worker of xdist; the controller has all reports
+        return
+    seconds = Counter()
+    for reports in reporter.stats.values():
+        for report in reports:
+            path = getattr(report, "fspath", "")
+            if str(path).endswith(".ipynb"):
+                seconds[Path(path).stem] += report.duration
+    for stem, total in sorted(seconds.items()):
+        reporter.write_line(f"{stem}: {total:.1f} s of {LIMIT:g} s")
+    if any(total > LIMIT for total in seconds.values()):
+        reporter.write_line(f"a chapter must run in {LIMIT:g} s", red=True)
+        session.exitstatus = 1

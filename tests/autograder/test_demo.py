@@ -1,0 +1,114 @@
+"""The demo's class: everybody gets exactly what their answers earn."""
+
+import csv
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder import demo
+from autograder.answers import load
+from autograder.chapters import find_chapters
+from autograder.feedback import write_feedback
+from autograder.grade import Book, grade
+from autograder.report import rows, write_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is_file()]
+# The whole class is graded on one real chapter, the quickest: `make demo` takes them all.
+SHOWN = min(WITH_RELEASE, key=lambda chapter: chapter.path.stat().st_size, default=None)
+
+
+@pytest.fixture(scope="module", params=["toy", "real"])
+def done(request, toy, tmp_path_factory):
+    """(chapter of the demo's folder, its source chapter, gradebook) after the whole demo."""
+    source = toy if request.param == "toy" else SHOWN
+    if source is None:
+        pytest.skip("no chapter has a release yet")
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    (chapter,) = demo.prepare(source.root, folder, [source.stem])
+    book = Book(folder)
+    grade([chapter], book, jobs=1, seed=demo.SEED)
+    return chapter, source, book
+
+
+def points(chapter, book) -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = {}
+    for student, exercise, score, _ in book.scores(chapter):
+        table.setdefault(student, {})[exercise] = score
+    return table
+
+
+def given(chapter, student) -> dict[str, str]:
+    """The label of the answer that a student hands in, by exercise that a machine grades."""
+    answers = load(chapter.answers)
+    labels = {}
+    for number, exercise in enumerate(chapter.exercises):
+        if not exercise.by_hand:
+            answer = demo.choice(exercise, answers, student, number, demo.mixed(answers))
+            labels[exercise.id] = answer.label if answer else "the solution"
+    return labels
+
+
+def test_perfect_is_full_and_blank_and_broken_are_zero(done):
+    chapter, _, book = done
+    scores = points(chapter, book)
+    graded = {e.id: e.points for e in chapter.exercises if not e.by_hand}
+    assert {id: scores[demo.PERFECT][id] for id in graded} == graded
+    assert set(scores[demo.BLANK].values()) == set(scores[demo.BROKEN].values()) == {0.0}
+
+
+def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
+    """Mixed students, and the cheat: emptied tests and raised points change nothing."""
+    chapter, source, book = done
+    worth = {result.exercise: result.points for result in checked(source)}
+    scores = points(chapter, book)
+    for student in (demo.CHEAT, *demo.mixed(load(chapter.answers))):
+        answered = given(chapter, student)
+        assert {id: scores[student][id] for id in answered} == {id: worth[id][label] for id, label in answered.items()}, student
+
+
+def test_every_wrong_answer_is_handed_in_by_somebody(done):
+    chapter, _, _ = done
+    answers = load(chapter.answers)
+    handed_in = {(id, label) for student in (demo.CHEAT, *demo.mixed(answers)) for id, label in given(chapter, student).items()}
+    assert {(a.exercise, a.label) for a in answers if not a.right} <= handed_in
+
+
+def test_the_scores_are_written(done, tmp_path):
+    chapter, _, book = done
+    write_csv(rows([chapter], book), tmp_path / "scores.csv")
+    table = list(csv.reader((tmp_path / "scores.csv").open()))
+    class_size = 4 + len(demo.mixed(load(chapter.answers)))
+    assert table[0] == ["student", "chapter", "exercise", "score", "max"]
+    assert len(table) == 1 + class_size * len(chapter.exercises)
+
+
+def test_written_answers_are_read_by_hand_once(done):
+    chapter, _, book = done
+    by_hand = sum(exercise.by_hand for exercise in chapter.exercises)
+    handed_in = 2 + len(demo.mixed(load(chapter.answers)))  # not the blank and the broken one
+    assert [demo.grade_by_hand([chapter], book) for _ in range(2)] == [by_hand * handed_in, 0]
+
+
+def test_everybody_has_a_page_without_a_hidden_line(done):
+    from autograder.release import secrets
+
+    chapter, _, book = done
+    answers = load(chapter.answers)
+    pages = {path.parts[-3]: path.read_text() for path in write_feedback(chapter, book.db_url)}
+    assert len(pages) == 4 + len(demo.mixed(answers))
+    hidden = [line for line, what in secrets(chapter).items() if what.startswith(("hidden", "mark"))]
+    assert [line for line in hidden for page in pages.values() if line in page] == []
+
+
+def test_an_older_demo_is_replaced(toy, tmp_path):
+    (tmp_path / "demo" / "submitted" / "old").mkdir(parents=True)
+    demo.prepare(toy.root, tmp_path / "demo")
+    assert not (tmp_path / "demo" / "submitted" / "old").exists()
+
+
+def test_a_file_of_the_class_is_broken(toy, tmp_path):
+    (chapter,) = demo.prepare(toy.root, tmp_path / "demo")
+    with pytest.raises(nbformat.reader.NotJSONError):
+        nbformat.read(tmp_path / "demo" / "submitted" / demo.BROKEN / chapter.stem / f"{chapter.stem}.ipynb", as_version=4)

@@ -1,0 +1,43 @@
+"""One set of dependencies behind three doors: pyproject.toml, environment.yml and requirements.lock."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and not line.startswith("#")]
+PINS = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in LOCK}
+CONDA = {"torch": "pytorch"}
+
+
+def test_conda_and_pip_ask_for_the_same():
+    wanted = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    plain = {canonicalize_name(r.name): r.specifier for text in wanted if isinstance(text, str) for r in [Requirement(text)]}
+    python, _ = plain.pop("python"), plain.pop("pip")
+    pip = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["student"]]]
+    assert plain == {CONDA.get(r.name, canonicalize_name(r.name)): r.specifier for r in pip}
+    assert str(python) == str(Requirement(f"python{PROJECT['requires-python']}").specifier)
+    assert {"pip": ["."]} in wanted  # the course package itself
+
+
+@pytest.mark.parametrize("text", [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)])
+def test_the_lock_pins_every_dependency_within_its_bounds(text):
+    wanted = Requirement(text)
+    assert Version(PINS[canonicalize_name(wanted.name)]) in wanted.specifier
+
+
+def test_every_line_of_the_lock_is_a_plain_pin():
+    """No path, no address, no local version: it must install anywhere."""
+    assert [line for line in LOCK if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+", line)] == []
+
+
+def test_nothing_is_pinned_twice():
+    assert len(PINS) == len(LOCK)
