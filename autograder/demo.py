@@ -111,7 +111,12 @@ def grade_by_hand(chapters: list[Chapter], book: Book) -> int:
         for chapter in chapters:
             written = {nbgrader_id(exercise.id): exercise.points for exercise in chapter.exercises if exercise.by_hand}
             for sheet in gradebook.assignment_submissions(chapter.stem):
-                for grade in [g for n in sheet.notebooks for g in n.grades if g.name in written and g.auto_score is None]:
+                for grade in [
+                    g
+                    for n in sheet.notebooks
+                    for g in n.grades
+                    if g.name in written and g.auto_score is None and g.needs_manual_grade
+                ]:
                     grade.manual_score, grade.needs_manual_grade = written[grade.name], False
                     read += 1
         gradebook.db.commit()

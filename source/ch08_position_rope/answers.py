@@ -170,6 +170,33 @@ def equal_tokens(f, T, d_model):
     return "last-blind"
 
 
+@wrong(
+    "ch08.shuffle",
+    "You only shifted the rows in a circle. A function can follow every shift and still look at its neighbour.",
+    see="blind-to-order",
+)
+def circular_shifts_only(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    for s in range(1, T - 1):
+        before = torch.cat([torch.arange(T - 1).roll(s), torch.tensor([T - 1])])
+        moves |= bool((f(x.roll(s, 0)) - f(x).roll(s, 0)).abs().max() > 1e-3)
+        last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 1e-3)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
+@wrong("ch08.shuffle", "You compared one number of each row. Compare all of them.", see="blind-to-order")
+def first_column_only(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    for _ in range(20):
+        everywhere = torch.randperm(T)
+        before = torch.cat([torch.randperm(T - 1), torch.tensor([T - 1])])
+        moves |= bool((f(x[everywhere]) - f(x)[everywhere])[:, 0].abs().max() > 1e-3)
+        last |= bool((f(x[before])[-1, 0] - f(x)[-1, 0]).abs() > 1e-3)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
 # ---------------------------------------------------------------- ch08.score
 
 right("ch08.score", cell("content, twist = sympy.Matrix([q0, q1]).dot(sympy.Matrix([k0, k1])), -(q0 * k1 - k0 * q1)"))
@@ -335,6 +362,23 @@ def returns_float64(x, positions, d_rot, theta):
     return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:].double()], -1)
 
 
+@wrong("ch08.rope", "You rotated the last d_rot dimensions. It is the first ones that turn.", see="many-clocks")
+def last_dimensions(x, positions, d_rot, theta):
+    rest = x.shape[-1] - d_rot
+    angles = positions.double()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / d_rot)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., rest::2], x[..., rest + 1 :: 2]
+    return torch.cat([x[..., :rest], torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)], -1)
+
+
+@wrong("ch08.rope", "Your base is 10,000 whatever theta says.", see="many-clocks")
+def ignores_theta(x, positions, d_rot, theta):
+    angles = positions.double()[:, None] * 10_000.0 ** (-torch.arange(0, d_rot, 2, dtype=torch.float64) / d_rot)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0:d_rot:2], x[..., 1:d_rot:2]
+    return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
+
+
 # ---------------------------------------------------------------- ch08.layouts
 
 
@@ -407,6 +451,11 @@ def overwrites(W, n_heads):
     return W
 
 
+@wrong("ch08.layouts", "The result has another dtype than W. Reordering columns changes no number.", see="two-layouts")
+def loses_the_dtype(W, n_heads):
+    return W.float().unflatten(-1, (n_heads, -1, 2)).transpose(-1, -2).flatten(1)
+
+
 # ---------------------------------------------------------------- ch08.reach
 
 right("ch08.reach", {"slowest": 51861.7, "first_ratio": 1, "base_needed": 192481})
@@ -446,9 +495,9 @@ wrong(
 
 
 @right("ch08.values")
-def token_by_token(query, key, value, positions, rotate):
+def token_by_token(query, key, value, positions, letters):
     def turn(x, letter):
-        return rope_half(x, positions) if letter in rotate else x
+        return rope_half(x, positions) if letter in letters else x
 
     query, key, value = turn(query, "q"), turn(key, "k"), turn(value, "v")
     rows = []
@@ -456,14 +505,14 @@ def token_by_token(query, key, value, positions, rotate):
         weights = ((query[..., i : i + 1, :] * key[..., : i + 1, :]).sum(-1) / query.shape[-1] ** 0.5).softmax(-1)
         rows.append((weights[..., None] * value[..., : i + 1, :]).sum(-2))
     output = torch.stack(rows, dim=-2)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @right("ch08.values")
-def library_call(query, key, value, positions, rotate):
-    turned = {name: rope_half(x, positions) if name in rotate else x for name, x in zip("qkv", (query, key, value))}
+def library_call(query, key, value, positions, letters):
+    turned = {name: rope_half(x, positions) if name in letters else x for name, x in zip("qkv", (query, key, value))}
     output = torch.nn.functional.scaled_dot_product_attention(turned["q"], turned["k"], turned["v"], is_causal=True)
-    return rope_half(output, positions * -1) if "o" in rotate else output
+    return rope_half(output, positions * -1) if "o" in letters else output
 
 
 @wrong(
@@ -471,12 +520,12 @@ def library_call(query, key, value, positions, rotate):
     "You turned the output forward. To undo the value's place it must be turned back, by −positions.",
     see="queries-and-keys-not-values",
 )
-def output_forward(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+def output_forward(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return rope_half(output, positions) if "o" in rotate else output
+    return rope_half(output, positions) if "o" in letters else output
 
 
 @wrong(
@@ -484,10 +533,10 @@ def output_forward(query, key, value, positions, rotate):
     "The letter o has no effect in your function: the output is never turned back.",
     see="queries-and-keys-not-values",
 )
-def ignores_o(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+def ignores_o(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
 
@@ -496,52 +545,52 @@ def ignores_o(query, key, value, positions, rotate):
     "You counted rows instead of using the positions: with gaps, or a text that starts elsewhere, that is another rotation.",
     see="what-goes-wrong-in-practice",
 )
-def row_numbers(query, key, value, positions, rotate):
+def row_numbers(query, key, value, positions, letters):
     positions = torch.arange(query.shape[-2])
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @wrong("ch08.values", "There is no causal mask: row i sees the rows after it.", see="what-the-causal-mask-changes")
-def no_mask(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+def no_mask(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @wrong("ch08.values", "The scores are not divided by √d_head.", see="queries-and-keys-not-values")
-def no_scale(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+def no_scale(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True, scale=1.0)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @wrong("ch08.values", "You turned the keys back, by −n. Then the angles add: the score depends on m + n.", see="a-clock-hand")
-def keys_backwards(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, -positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
+def keys_backwards(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, -positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @wrong(
     "ch08.values",
-    "You turn queries and keys always. Only the inputs whose letter is in `rotate` are turned.",
+    "You turn queries and keys always. Only the inputs whose letter is in `letters` are turned.",
     see="queries-and-keys-not-values",
 )
-def always_turns_q_and_k(query, key, value, positions, rotate):
+def always_turns_q_and_k(query, key, value, positions, letters):
     query, key = rope_half(query, positions), rope_half(key, positions)
-    value = rope_half(value, positions) if "v" in rotate else value
+    value = rope_half(value, positions) if "v" in letters else value
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return rope_half(output, -positions) if "o" in rotate else output
+    return rope_half(output, -positions) if "o" in letters else output
 
 
 @wrong(
@@ -549,12 +598,35 @@ def always_turns_q_and_k(query, key, value, positions, rotate):
     "You turned the values back before the sum, and so undid their own turn. It is the output, with the query's position, that is turned back.",
     see="queries-and-keys-not-values",
 )
-def values_back(query, key, value, positions, rotate):
-    query = rope_half(query, positions) if "q" in rotate else query
-    key = rope_half(key, positions) if "k" in rotate else key
-    value = rope_half(value, positions) if "v" in rotate else value
-    value = rope_half(value, -positions) if "o" in rotate else value
+def values_back(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
+    value = rope_half(value, -positions) if "o" in letters else value
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+@wrong(
+    "ch08.values",
+    "You hid the keys with a greater position. The mask counts rows, and positions may stand in any order.",
+    see="queries-and-keys-not-values",
+)
+def masks_by_position(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    output = scores.masked_fill(positions[None, :] > positions[:, None], -math.inf).softmax(-1) @ value
+    return rope_half(output, -positions) if "o" in letters else output
+
+
+@wrong("ch08.values", "You expect the letters in one order. Ask whether each of them occurs.", see="queries-and-keys-not-values")
+def letters_in_order(query, key, value, positions, letters):
+    query = rope_half(query, positions) if letters[:1] == "q" else query
+    key = rope_half(key, positions) if "k" in letters[:2] else key
+    value = rope_half(value, positions) if "v" in letters[:3] else value
+    output = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    return rope_half(output, -positions) if letters.endswith("o") else output
 
 
 # ---------------------------------------------------------------- ch08.buckets
@@ -682,6 +754,22 @@ def only_the_example(b, n_buckets, max_distance):
 
     def first(b):
         return b if b <= 16 else math.ceil(16 * 8 ** ((b - 16) / 16))
+
+    return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
+
+
+@wrong(
+    "ch08.buckets",
+    "Where the edge is a whole number, that distance itself already belongs to the later bucket.",
+    see="a-bias-instead",
+)
+def beyond_the_edge(b, n_buckets, max_distance):
+    if not 0 <= b < n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.floor(E * (max_distance / E) ** ((b - E) / (n_buckets - E))) + 1
 
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 

@@ -7,7 +7,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.feedback import write_feedback
+from autograder.feedback import said, write_feedback
 from autograder.grade import Book, grade
 from autograder.report import HEADER, items, rows, write_csv
 
@@ -219,6 +219,14 @@ def test_points_flags_and_what_waits_are_shown(pages):
 
 def test_a_page_asks_nothing_of_the_network(pages):
     assert all("http" not in page.replace("https://book.example", "") for page in pages.values())
+
+
+def test_an_error_of_the_test_itself_shows_no_line_of_it():
+    error = nbformat.v4.new_output(
+        "error", ename="NameError", evalue="name 'f' is not defined", traceback=["----> 9 secret = f(3)"]
+    )
+    told = said(nbformat.v4.new_code_cell("", outputs=[error]))
+    assert told.printed == "NameError: name 'f' is not defined" and told.failures == []
 
 
 def test_an_exercise_newer_than_the_grading_waits(graded, tmp_path):
