@@ -5,6 +5,7 @@ The notebook is run once; at each exercise the solution, the empty stub and ever
 """
 
 import ast
+import contextlib
 import os
 import re
 import time
@@ -50,21 +51,20 @@ def check_chapter(chapter: Chapter, seeds: tuple[int, ...] = SEEDS) -> list[Resu
         by_answer[exercise.answer] = exercise
     known = {exercise.id for exercise in chapter.exercises}
     strays = sorted({a.exercise for a in answers} - known)
-    shell = make_shell()
-    os.chdir(chapter.path.parent)
-    tested = set()
-    for i, cell in enumerate(chapter.notebook.cells):
-        if cell.cell_type != "code" or {"slow", "widget"} & set(tags(cell)) or i in tested:
-            continue
-        exercise = by_answer.get(i)
-        if exercise is None or exercise.by_hand:
+    shell, tested = make_shell(), set()
+    with contextlib.chdir(chapter.path.parent):
+        for i, cell in enumerate(chapter.notebook.cells):
+            if cell.cell_type != "code" or {"slow", "widget"} & set(tags(cell)) or i in tested:
+                continue
+            exercise = by_answer.get(i)
+            if exercise is not None and not exercise.by_hand:
+                tested.add(exercise.test)
+                results.append(_check_exercise(chapter, exercise, answers, shell, checks, explainer, seeds))
+                continue
             outputs = shell.run(cell.source)
             error = next((o for o in outputs if o.output_type == "error"), None)
             if error is not None and "raises-exception" not in tags(cell):
                 raise CourseError(f"{chapter.stem}: cell {i} fails: {error.ename}: {error.evalue}\n{cell.source}")
-            continue
-        tested.add(exercise.test)
-        results.append(_check_exercise(chapter, exercise, answers, shell, checks, explainer, seeds))
     if strays and results:
         results[0].misses.append(f"answers.py names unknown exercises: {', '.join(strays)}")
     return results

@@ -5,7 +5,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors; must be set before torch is imported
 
 import multiprocessing
-import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
@@ -72,7 +71,7 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     feedback must name the misconception. Exits with 1 on any miss.
     """
     chapters = chosen(names, root)
-    table = Table(Column("exercise", no_wrap=True), "right accepted", "wrong rejected", "misconceptions named", "seconds")
+    table = Table(Column("exercise", no_wrap=True), "right\naccepted", "wrong\nrejected", "misconceptions\nnamed", "seconds")
     start, found = time.perf_counter(), []
     misses, context = [], multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.warm"])
@@ -276,10 +275,3 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
     show_report(chapters, book, folder / "scores.csv")
     console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)
-
-
-def main():
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(130)

@@ -1,8 +1,9 @@
-"""A class made from the chapters' own answers, graded from start to end.
+"""A class of twelve made from the chapters' own answers, graded from start to end.
 
-Ada has everything right, Ben hands in an empty notebook, Cem's file is broken, Dia empties the test
-cells. The others, at least eight, mix right answers with the wrong ones of `answers.py`; a chapter
-is handed in by as many as it takes for every wrong answer to be handed in by somebody.
+Ada has everything right. In the first chapter Ben hands in an empty notebook and Cem's file is broken. Dia
+empties the test cells and writes herself points. The others, and Ben and Cem in later chapters, mix right
+answers with the wrong ones of `answers.py`, so that every wrong answer is handed in by somebody; where an
+exercise has more of them than the class has heads, further students join.
 """
 
 import shutil
@@ -20,7 +21,7 @@ from autograder.grade import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
 MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea", "mia", "noa", "ole", "pia", "rui", "sol", "tia", "uma"]
-LEAST = 8  # of MIXED
+LEAST = 8  # of MIXED: with the four above, a class of twelve
 SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
 EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")
 
@@ -46,28 +47,28 @@ def prepare(root: Path, folder: Path, names: list[str] | None = None) -> list[Ch
         shutil.copytree(chapter.release.parent, folder / "release" / chapter.stem, ignore=shutil.ignore_patterns(".*"))
     chapters = find_chapters(folder)
     for chapter in chapters:
-        answers = load(chapter.answers)
-        for student in (PERFECT, BLANK, BROKEN, CHEAT, *mixed(answers)):
+        answers, first = load(chapter.answers), chapter == chapters[0]
+        for student in sorted({PERFECT, BLANK, BROKEN, CHEAT, *mixed(answers, first)}):
             path = folder / "submitted" / student / chapter.stem / f"{chapter.stem}.ipynb"
             path.parent.mkdir(parents=True)
-            notebook = submission(chapter, answers, student)
+            notebook = submission(chapter, answers, student, first)
             nbformat.write(notebook, path)
-            if student == BROKEN:
+            if student == BROKEN and first:
                 path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     return chapters
 
 
-def submission(chapter: Chapter, answers: list[Answer], student: str) -> NotebookNode:
-    """What a student of the class hands in for a chapter."""
+def submission(chapter: Chapter, answers: list[Answer], student: str, first: bool = True) -> NotebookNode:
+    """What a student of the class hands in for a chapter; `first` says whether it is the first one."""
     notebook = nbformat.read(chapter.release, as_version=4)
-    if student in (BLANK, BROKEN):
+    if first and student in (BLANK, BROKEN):
         return notebook
     written = {cell.metadata.nbgrader.grade_id: cell.source for cell in chapter.notebook.cells if is_solution(cell)}
     for number, exercise in enumerate(chapter.exercises):
         if exercise.by_hand:
             written[nbgrader_id(exercise.id)] = written[nbgrader_id(exercise.id)].split("### BEGIN MARK SCHEME")[0].rstrip()
             continue
-        answer = choice(exercise, answers, student, number, mixed(answers))
+        answer = choice(exercise, answers, student, number, mixed(answers, first))
         if answer is not None:
             written[f"{nbgrader_id(exercise.id)}-answer"] = answer.source(chapter.asked(exercise))
     for cell in notebook.cells:
@@ -79,10 +80,11 @@ def submission(chapter: Chapter, answers: list[Answer], student: str) -> Noteboo
     return notebook
 
 
-def mixed(answers: list[Answer]) -> list[str]:
+def mixed(answers: list[Answer], first: bool = True) -> list[str]:
     """The students who mix right and wrong answers in a chapter; the cheat takes one wrong answer more."""
     most = max(Counter(a.exercise for a in answers if not a.right).values(), default=0)
-    return MIXED[: max(LEAST, most - 1)]
+    others = MIXED if first else [BLANK, BROKEN, *MIXED]
+    return others[: max(LEAST + len(others) - len(MIXED), most - 1)]
 
 
 def choice(exercise: Exercise, answers: list[Answer], student: str, number: int, mixed: list[str]) -> Answer | None:

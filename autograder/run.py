@@ -1,7 +1,6 @@
 """Executes a source notebook, stores its outputs, and tidies what would differ from run to run."""
 
 import os
-import re
 import time
 
 import nbformat
@@ -43,7 +42,6 @@ def tidy(notebook: NotebookNode) -> None:
     notebook.metadata = NotebookNode(kernelspec=NotebookNode(KERNELSPEC), language_info=NotebookNode(name="python"))
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     count = 0
-    places = re.compile(r"(/[\w.@+-]+)+/(?=(site-packages|lib/python3\.\d+|course)/)")
     for cell in notebook.cells:
         for key in ("execution", "collapsed", "scrolled", "jupyter", "ExecuteTime"):
             cell.metadata.pop(key, None)
@@ -59,8 +57,6 @@ def tidy(notebook: NotebookNode) -> None:
                 output.execution_count = count
             if output.output_type == "error":  # frames name the paths of this machine
                 output.traceback = [f"{output.ename}: {output.evalue}"]
-            if output.output_type == "error":
-                output.traceback = [places.sub("", line) for line in output.traceback]
             if "data" in output:
                 output.data.pop(WIDGET_VIEW, None)
 

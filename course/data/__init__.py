@@ -4,7 +4,7 @@ import json
 import lzma
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 
 
 def read(name: str, characters: int | None = None) -> str:

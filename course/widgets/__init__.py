@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anywidget
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 MIME = "application/vnd.course.widget+json"
 
 

@@ -215,7 +215,9 @@ class case_ignored:
         return [192, 193] + list(range(245, 256))
 
 
-@wrong("ch02.no_unknowns", "Decoding empties the list that it was given: whoever decodes twice gets nothing.", see="text-is-bytes")
+@wrong(
+    "ch02.no_unknowns", "Decoding empties the list that it was given: whoever decodes twice gets nothing.", see="text-is-bytes"
+)
 class empties_the_list:
     def encode(text, words):
         ids = []

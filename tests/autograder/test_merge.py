@@ -36,11 +36,8 @@ def locked_are_the_sources(toy, merged):
     for cell in toy.notebook.cells:
         if grade_id(cell) and not cell.metadata.nbgrader.solution:
             graded = by_id(merged.notebook, grade_id(cell))
-            assert (
-                graded.source == cell.source and graded.metadata.nbgrader.points == cell.metadata.nbgrader.points
-                if cell.metadata.nbgrader.grade
-                else True
-            )
+            assert (graded.source, graded.cell_type) == (cell.source, cell.cell_type)
+            assert graded.metadata.nbgrader.get("points") == cell.metadata.nbgrader.get("points")
 
 
 def test_an_honest_copy_needs_no_repair(toy, copied):
@@ -200,6 +197,13 @@ def test_own_cells_keep_their_place(toy, copied):
     sources = [cell.source for cell in merge(toy, copied).notebook.cells]
     assert sources[0] == "my notes" and sources[-1] == "last = 1"
     assert sources[sources.index("helper = 1") + 1] == ANSWER
+
+
+def test_an_own_cell_runs_after_all_that_stood_above_it(toy, copied):
+    moved = by_id(copied, "ch99-double-answer")
+    copied.cells.remove(moved)
+    copied.cells += [moved, new_code_cell("print(double(three))")]
+    assert merge(toy, copied).notebook.cells[-1].source == "print(double(three))"
 
 
 def test_own_cells_have_no_name_and_no_points(toy, copied):

@@ -1,5 +1,6 @@
 """Receipts of ch02_tokens."""
 
+import itertools
 import random
 import re
 
@@ -196,7 +197,7 @@ def test_sweep():
             assert r["bits_per_byte"] < r["unigram_bits_per_byte"]
     assert interval[512][1] < interval[256][0]  # the one step that is larger than the seeds' spread
     above = {V: [r["unigram_bits_per_byte"] - r["bits_per_byte"] for r in results if r["V"] == V] for V in sizes}
-    assert all(max(above[small]) > max(above[large]) for small, large in zip(sizes, sizes[1:], strict=False))
+    assert all(max(above[small]) > max(above[large]) for small, large in itertools.pairwise(sizes))
     level = [r["bits_per_byte"] for r in results if r["V"] in (512, 1024, 2048)]
     assert max(r["bits_per_byte"] for r in results if r["V"] >= 4096) < min(level)
     for small, large in ((512, 1024), (1024, 2048)):
