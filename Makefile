@@ -27,7 +27,7 @@ demo: $(READY)  ## the main job: release the chapters, make a class of twelve, g
 
 test: $(READY)  ## all tests: code, chapters, receipts, release, book
 	ruff check
-	ruff format --check course autograder book tests experiments benchmarks
+	ruff format --check autograder book conftest.py course experiments tests
 	pytest --numprocesses 2 --dist loadfile tests
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
 
