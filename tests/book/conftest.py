@@ -18,10 +18,10 @@ from book.build import build  # noqa: E402
 
 @pytest.fixture(scope="session")
 def toy_widgets(tmp_path_factory):
-    """The widgets' folder, with a toy in it."""
+    """A copy of the widgets' folder, with a toy in it; whole, since it stands in for the real one to the end of the session."""
     folder = tmp_path_factory.mktemp("widgets")
-    for name in ("library.js", "library.css"):
-        shutil.copy(course.widgets.HERE / name, folder)
+    for path in (*course.widgets.HERE.glob("*.js"), *course.widgets.HERE.glob("*.css")):
+        shutil.copy(path, folder)
     (folder / "toy.js").write_text(TOY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(course.widgets, "HERE", folder)
