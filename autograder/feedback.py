@@ -1,57 +1,154 @@
 """What a student reads after grading: one page a chapter, no script, nothing from elsewhere."""
 
+import ast
+import base64
+import contextlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
 from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup, escape
+from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
+from nbgrader.utils import is_grade, is_solution
+from traitlets import Unicode
 
-from autograder.chapters import Chapter, CourseError, Exercise, nbgrader_id
+from autograder.answers import SAME_AS
+from autograder.chapters import HEADER, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
+from autograder.outputs import BASE64, error_shown, message, plain
+from autograder.preprocessors import written
 
 READ = re.compile(r"Read: (?P<title>.+?) \(#(?P<slug>[\w-]+)\)\.")
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
+VERDICT = re.compile(r"[\w-]+(\.[\w-]+)+: .* points?\.|[\w-]+(\.[\w-]+)+: the tests you can see .*\.")
+NOT_WRITTEN = "not written yet (NotImplementedError)"
+LONGEST = 4000  # characters of what was printed, or of one error
+PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
 @dataclass
 class Said:
-    """What the tests of one exercise said."""
+    """What the tests of one exercise said.
 
-    failures: list[str]
-    named: str | None
-    printed: str
+    `stopped` tells why the test did not run to its end; `printed` is what the student's code wrote on the way.
+    """
+
+    failures: list[str] = field(default_factory=list)
+    named: str | None = None
+    stopped: str | None = None
+    printed: str = ""
+    ended: bool = False
 
 
-def said(cell: NotebookNode) -> Said:
-    """Take the outputs of a test cell apart: failed parts, the misconception, what the student printed."""
-    from autograder.answers import SAME_AS
+@dataclass
+class Part:
+    """One part of an exercise's tests; `failure` is None where it passed."""
 
-    texts = []
+    name: str
+    points: float
+    failure: str | None = None
+
+
+def said(cell: NotebookNode, own: str = "") -> Said:
+    """Take the outputs of a test cell apart.
+
+    Only what follows the last verdict is the test's own: a student's code can print all else.
+
+    Args:
+        own: what the student wrote; frames of a traceback in it may be shown.
+    """
+    told, printed, verdict = Said(), [], []
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
-            texts.append("".join(output.text))
-        elif output.output_type == "error":  # other tracebacks show lines of the tests
-            hidden = output.ename != "CheckFailed"
-            texts.append(f"{output.ename}: {output.evalue}" if hidden else "\n".join(output.traceback))
-    failures, named, printed = [], None, []
-    inside = False
-    for line in ANSI.sub("", "\n".join(texts)).splitlines():
+            lines = plain("".join(output.text)).splitlines()
+            last = max((i for i, line in enumerate(lines) if VERDICT.fullmatch(line)), default=None)
+            if last is None:
+                printed += lines
+            else:
+                printed, verdict = [*printed, *verdict, *lines[:last]], lines[last:]
+        elif output.output_type == "error" and output.ename == "CheckFailed":
+            printed, verdict = [*printed, *verdict], plain(output.evalue).splitlines()
+        elif output.output_type == "error":
+            told.stopped = error_shown(output, own)[:LONGEST]
+    told.ended = bool(verdict) and told.stopped is None and VERDICT.fullmatch(verdict[0]) is not None
+    if verdict and not told.ended and told.stopped is None:
+        told.stopped = "\n".join(verdict)
+    for line in verdict[1:] if told.ended else []:
         if line.startswith(SAME_AS):
-            named = line
-        elif inside and line.startswith("- "):
-            failures.append(line[2:])
-        elif re.match(r"\w+\.\w+: .* points?\.$", line):
-            inside = True
-        elif line.strip():
-            printed.append(line)
-    return Said(failures, named, "\n".join(printed)[:4000])
+            told.named = line
+        elif line.startswith("- "):
+            told.failures.append(line[2:])
+        elif told.failures:
+            told.failures[-1] += f"\n{line}"
+    told.printed = "\n".join(line for line in printed if line.strip())[:LONGEST]
+    return told
 
 
-def page(chapter: Chapter, student: str, grades: dict, comments: dict, notebook: NotebookNode, book: str) -> str:
+def parts(source: str) -> list[Part]:
+    """The parts of an exercise in a test cell's source; those whose names are computed are left out."""
+    found = []
+    with contextlib.suppress(SyntaxError):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.With) and isinstance(call := node.items[0].context_expr, ast.Call):
+                given = {"name": None, "points": 0}
+                given |= dict(zip(given, (a.value for a in call.args if isinstance(a, ast.Constant)), strict=False))
+                given |= {key.arg: key.value.value for key in call.keywords if isinstance(key.value, ast.Constant)}
+                if getattr(call.func, "attr", None) == "part" and isinstance(given["name"], str):
+                    found.append(Part(given["name"], given["points"]))
+    return found
+
+
+def results(test: str, told: Said) -> list[Part]:
+    """The parts of a test that ran, with what they said."""
+    shown = parts(test) if told.ended else []
+    for failure in told.failures:
+        name, _, text = failure.partition(": ")
+        part = next((p for p in shown if failure.startswith(f"{p.name}: ")), None)
+        if part is None:
+            shown.append(Part(name if text else "", 0, text or failure))
+        else:
+            part.failure = failure[len(part.name) + 2 :]
+    return shown
+
+
+@dataclass
+class Own:
+    """A cell of the student's as the page shows it."""
+
+    source: str
+    error: str | None
+    text: str
+    pictures: list[str]
+
+
+def own_cell(cell: NotebookNode) -> Own:
+    """What a student wrote into a cell, and what came of it."""
+    error, texts, pictures = None, [], []
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            trace = "\n".join(map(str, output.get("traceback", []))) or message(output)
+            error = re.sub(r"^-+\n", "", plain(trace))[-LONGEST:]
+        elif output.output_type == "stream":
+            texts.append(plain("".join(output.text)))
+        else:
+            data = output.get("data", {})
+            kind = next((kind for kind in PICTURES if kind in data), None)
+            if kind == "image/svg+xml":
+                encoded = base64.b64encode(data[kind].encode("utf-8", "replace")).decode()
+                pictures.append(f"data:{kind};base64,{encoded}")
+            elif kind and BASE64.fullmatch(data[kind]):
+                pictures.append(f"data:{kind};base64,{data[kind]}")
+            else:
+                texts.append(plain(str(data.get("text/plain", ""))))
+    return Own(cell.source, error, "\n".join(texts)[:LONGEST].strip("\n"), pictures)
+
+
+def page(
+    chapter: Chapter, student: str, grades: dict, comments: dict, notebook: NotebookNode, book: str, penalty: float = 0.0
+) -> str:
     """The feedback page of one graded notebook as HTML.
 
     Args:
@@ -59,46 +156,99 @@ def page(chapter: Chapter, student: str, grades: dict, comments: dict, notebook:
         comments: the teacher's comment by nbgrader id.
         notebook: the autograded notebook.
         book: where the book's pages are, for the links "Read: …".
+        penalty: points taken off because the submission was late.
     """
-    cells = {
-        cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")
-    }
+    cells = {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
+    address, own = f"{book}/{chapter.stem}/{chapter.stem}.html", written(notebook)
 
-    def link(text: str) -> Markup:
+    def text(line: str) -> Markup:
         def anchor(match: re.Match) -> str:
             heading = escape(chapter.sections.get(match["slug"], match["title"]))
-            return f'Read: <a href="{escape(book)}/{chapter.stem}/{chapter.stem}.html#{match["slug"]}">{heading}</a>.'
+            return f'Read: <a href="{escape(address)}#{match["slug"]}">{heading}</a>.'
 
-        return Markup(READ.sub(anchor, str(escape(text))))
+        shown = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(line)))
+        return Markup(READ.sub(anchor, shown))
 
-    def item(exercise: Exercise) -> dict:
-        name = nbgrader_id(exercise.id)
-        grade = grades.get(name)
-        told = said(cells[name]) if name in cells else Said([], None, "")  # an exercise that is newer than the grading
-        waiting = grade is None or (grade.needs_manual_grade and grade.manual_score is None and grade.auto_score is None)
-        answer = cells.get(name if exercise.by_hand else f"{name}-answer")
+    def item(name: str, id: str, section: str, helpers: list[NotebookNode], test: NotebookNode) -> dict:
+        grade, graded = grades.get(name), cells.get(name)
+        told = said(graded, own) if graded is not None else Said()  # an exercise that is newer than the grading
+        waits = grade is None or (grade.needs_manual_grade and grade.manual_score is None and grade.auto_score is None)
+        score, points = None if waits else grade.score, float(test.metadata.nbgrader.points)
+        by_hand = is_solution(test)
+        names = [name] if by_hand else [grade_id(cell) for cell in helpers if is_solution(cell)]
+        shown = [own_cell(cells[answer]) for answer in names if answer in cells]
+        shown_parts = results(test.source, told)
+        empty = bool(shown_parts) and all(part.failure and NOT_WRITTEN in part.failure for part in shown_parts)
+        told_where = READ.search("\n".join([*told.failures, told.named or ""]))
         return {
-            "id": exercise.id,
-            "points": exercise.points,
-            "score": None if waiting else grade.score,
-            "failures": [link(line) for line in told.failures],
-            "named": link(told.named) if told.named else None,
-            "comment": comments.get(name),
-            "answer": answer.source if answer is not None else "",
-            "output": told.printed,
+            "id": id,
+            "short": id.removeprefix(f"{chapter.id}."),
+            "anchor": slug(id.replace(".", "-")),
+            "points": points,
+            "score": score,
+            "state": "waits" if waits else "won" if score >= points else "some" if score > 0 else "lost",
+            "by_hand": by_hand,
+            "empty": empty,
+            "parts": [] if empty else [{**vars(part), "failure": part.failure and text(part.failure)} for part in shown_parts],
+            "stopped": told.stopped and text(told.stopped),
+            "named": told.named and text(told.named.removeprefix(SAME_AS)),
+            "comments": [comments[each] for each in dict.fromkeys([*names, name]) if comments.get(each)],
+            "answers": shown,
+            "broken": [cell for cell in map(own_cell, between.get(name, [])) if cell.error],
+            "printed": told.printed,
+            "section": Markup(f'<a href="{escape(address)}#{escape(section)}">{escape(chapter.sections[section])}</a>')
+            if section in chapter.sections and not told_where
+            else None,
         }
 
-    items = [item(exercise) for exercise in chapter.exercises]
+    between = _own_before(notebook)
+    items = [item(*one) for one in _exercises(chapter)]
     template = Environment(loader=PackageLoader("autograder"), autoescape=select_autoescape()).get_template("feedback.html")
     return template.render(
         student=student,
         title=chapter.title,
         exercises=items,
-        score=sum(i["score"] or 0 for i in items),
+        score=max(0.0, sum(i["score"] or 0 for i in items) - penalty),
+        penalty=penalty,
         points=sum(i["points"] for i in items),
         waiting=sum(i["score"] is None for i in items),
         flags=notebook.metadata.get("autograder", {}).get("flags", []),
     )
+
+
+def _exercises(chapter: Chapter):
+    """(nbgrader id, name to show, slug of the section, cells since the last test, test cell) of each graded cell."""
+    names = {}
+    section, since = "", []
+    for cell in chapter.notebook.cells:
+        if cell.cell_type == "markdown":
+            names |= {nbgrader_id(match["id"]): match["id"] for match in HEADER.finditer(cell.source)}
+            headings = re.findall(r"^##+ (.*)$", cell.source, re.MULTILINE)
+            section = slug(headings[-1]) if headings else section
+        since.append(cell)
+        if is_grade(cell):
+            yield grade_id(cell), names.get(grade_id(cell), grade_id(cell)), section, since, cell
+            since = []
+
+
+def _own_before(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:
+    """The student's own code cells by the graded cell that they stand before."""
+    found, since = {}, []
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "own" in tags(cell):
+            since.append(cell)
+        elif is_grade(cell):
+            found[grade_id(cell)], since = since, []
+    return found
+
+
+def submission_page(chapter: Chapter, submission, notebook: NotebookNode, book: str) -> str:
+    """The page of a submission as nbgrader's gradebook has it."""
+    sheets = submission.notebooks
+    grades = {grade.name: grade for sheet in sheets for grade in sheet.grades}
+    comments = {comment.name: comment.manual_comment for sheet in sheets for comment in sheet.comments}
+    penalty = sum(sheet.late_submission_penalty or 0.0 for sheet in sheets)
+    return page(chapter, submission.student.id, grades, comments, notebook, book, penalty)
 
 
 def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> list[Path]:
@@ -110,7 +260,7 @@ def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> li
     Raises:
         CourseError: if the chapter has not been graded.
     """
-    written = []
+    pages = []
     with Gradebook(db_url) as gradebook:
         handed_in = gradebook.assignment_submissions(chapter.stem)
         if not handed_in:
@@ -120,12 +270,31 @@ def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> li
             graded = chapter.root / "autograded" / student / chapter.stem / f"{chapter.stem}.ipynb"
             if not graded.is_file():
                 continue
-            grades = {grade.name: grade for sheet in submission.notebooks for grade in sheet.grades}
-            comments = {comment.name: comment.manual_comment for sheet in submission.notebooks for comment in sheet.comments}
             target = chapter.root / "feedback" / student / chapter.stem / f"{chapter.stem}.html"
             target.parent.mkdir(parents=True, exist_ok=True)
-            pages = book or os.path.relpath(chapter.root / "build" / "book" / "html", target.parent)
-            text = page(chapter, student, grades, comments, nbformat.read(graded, as_version=4), pages)
+            address = book or built_book(chapter.root, target.parent)
+            text = submission_page(chapter, submission, nbformat.read(graded, as_version=4), address)
             target.write_text(text, encoding="utf-8")
-            written.append(target)
-    return written
+            pages.append(target)
+    return pages
+
+
+def built_book(root: Path, folder: Path) -> str:
+    """The address, seen from a folder, of the book that `make book` builds."""
+    return os.path.relpath(root / "build" / "book" / "html", folder)
+
+
+class FeedbackPage(HTMLExporter):
+    """The same page from `nbgrader generate_feedback` and formgrader's button."""
+
+    book = Unicode(help="The address of the book, for links; the one built in the course folder without it.").tag(config=True)
+
+    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw):
+        where, root = resources["nbgrader"], Path(self.parent.coursedir.root)
+        chapter = Chapter(root, where["assignment"])
+        if where["notebook"] != chapter.stem or not chapter.path.is_file():  # not a chapter: nbgrader's own page
+            return super().from_notebook_node(nb, resources, **kw)
+        address = self.book or built_book(root, root / "feedback" / where["student"] / chapter.stem)
+        with Gradebook(where["db_url"]) as gradebook:
+            text = submission_page(chapter, gradebook.find_submission(chapter.stem, where["student"]), nb, address)
+        return text, {**resources, "output_extension": self.file_extension}
