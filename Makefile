@@ -40,7 +40,7 @@ book: $(READY)  ## build/book/html; with SOLUTIONS=show, solutions too
 release: $(READY)  ## release/ from source/
 	autograder release
 
-grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/scores.csv
+grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/report/
 	autograder grade
 	autograder feedback
 	autograder report

@@ -217,41 +217,45 @@ def report(
     names: Chapters = None,
     root: Root = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The CSV to write; build/scores.csv without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
-    """Scores as CSV (student, chapter, exercise, score, max) and what the class found hard."""
-    from autograder.grade import Book
+    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+
+    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    """
+    from autograder.release import default_database
 
     chapters = chosen(names, root)
-    show_report(chapters, Book(chapters[0].root, db), out or chapters[0].root / "build" / "scores.csv")
+    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 
-def show_report(chapters: list[Chapter], book, out: Path):
-    from autograder.report import items, rows, write_csv
+def show_report(chapters: list[Chapter], db_url: str, out: Path):
+    from autograder.report import collect, items, similar, write_report
 
-    table = rows(chapters, book)
-    if not table:
+    sheets = collect(chapters, db_url)
+    if not sheets:
         stop("the gradebook has no scores; run autograder grade first")
-    write_csv(table, out)
-    totals: dict[str, dict[str, float]] = {}
-    for student, chapter, _, points, _ in table:
-        totals.setdefault(student, {}).setdefault(chapter, 0.0)
-        totals[student][chapter] += points
-    shown = [chapter for chapter in chapters if any(chapter.stem in row for row in totals.values())]
-    grid = Table("student", *(f"{c.id} (of {sum(e.points for e in c.exercises):g})" for c in shown), "total", title="Scores")
-    for student, row in sorted(totals.items()):
-        grid.add_row(student, *(f"{row[c.stem]:g}" if c.stem in row else "–" for c in shown), f"{sum(row.values()):g}")
+    totals = {(sheet.person.id, sheet.chapter.stem): sheet for sheet in sheets}
+    shown = list({sheet.chapter.stem: sheet for sheet in sheets}.values())
+    grid = Table("student", *(f"{sheet.chapter.id} (of {sheet.points:g})" for sheet in shown), title="Scores")
+    for student in sorted({sheet.person.id for sheet in sheets}):
+        row = [totals.get((student, sheet.chapter.stem)) for sheet in shown]
+        grid.add_row(student, *(f"{mine.total:g}" if mine else "–" for mine in row))
     console.print(grid)
-    hard = Table("exercise", "students", "mean", "misconceptions met", title="Exercises", expand=True)
-    for item in items(shown, book):
+    hard = Table("exercise", "students", "mean", "discrimination", "misconception met most", title="Exercises", expand=True)
+    for item in items(sheets):
         hard.add_row(
             item.exercise,
             str(item.students),
-            f"{item.mean:.0%}",
-            "\n".join(f"{n}× {text.partition(': ')[2]}" for text, n in item.misconceptions),
+            "–" if item.difficulty is None else f"{item.difficulty:.0%}",
+            "–" if item.discrimination is None else f"{item.discrimination:.2f}",
+            "".join(f"{n}× {text}" for text, n in item.misconceptions[:1]),
         )
     console.print(hard)
-    console.print(f"scores: {out}", soft_wrap=True)
+    flagged, pairs = sum(bool(sheet.flags) for sheet in sheets), len(similar(sheets))
+    console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
+    for path in write_report(sheets, out):
+        console.print(path, soft_wrap=True)
 
 
 @app.command()
@@ -273,5 +277,5 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
-    show_report(chapters, book, folder / "scores.csv")
+    show_report(chapters, book.db_url, folder / "report")
     console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)

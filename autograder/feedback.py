@@ -169,40 +169,38 @@ def page(
         shown = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(line)))
         return Markup(READ.sub(anchor, shown))
 
-    def item(name: str, id: str, section: str, helpers: list[NotebookNode], test: NotebookNode) -> dict:
-        grade, graded = grades.get(name), cells.get(name)
+    def item(task: Task) -> dict:
+        grade, graded = grades.get(task.name), cells.get(task.name)
         told = said(graded, own) if graded is not None else Said()  # an exercise that is newer than the grading
-        waits = grade is None or (grade.needs_manual_grade and grade.manual_score is None and grade.auto_score is None)
-        score, points = None if waits else grade.score, float(test.metadata.nbgrader.points)
-        by_hand = is_solution(test)
-        names = [name] if by_hand else [grade_id(cell) for cell in helpers if is_solution(cell)]
-        shown = [own_cell(cells[answer]) for answer in names if answer in cells]
-        shown_parts = results(test.source, told)
-        empty = bool(shown_parts) and all(part.failure and NOT_WRITTEN in part.failure for part in shown_parts)
-        told_where = READ.search("\n".join([*told.failures, told.named or ""]))
+        score, points = known_score(grade), float(task.test.metadata.nbgrader.points)
+        by_hand = is_solution(task.test)
+        names = [task.name] if by_hand else [grade_id(cell) for cell in task.cells if is_solution(cell)]
+        tested = results(task.test.source, told)
+        empty = bool(tested) and all(part.failure and NOT_WRITTEN in part.failure for part in tested)
+        section = None
+        if task.section in chapter.sections and not READ.search("\n".join([*told.failures, told.named or ""])):
+            section = Markup(f'<a href="{escape(address)}#{task.section}">{escape(chapter.sections[task.section])}</a>')
         return {
-            "id": id,
-            "short": id.removeprefix(f"{chapter.id}."),
-            "anchor": slug(id.replace(".", "-")),
+            "id": task.id,
+            "short": task.id.removeprefix(f"{chapter.id}."),
+            "anchor": task.name,
             "points": points,
             "score": score,
-            "state": "waits" if waits else "won" if score >= points else "some" if score > 0 else "lost",
+            "state": "waits" if score is None else "won" if score >= points else "some" if score > 0 else "lost",
             "by_hand": by_hand,
             "empty": empty,
-            "parts": [] if empty else [{**vars(part), "failure": part.failure and text(part.failure)} for part in shown_parts],
+            "parts": [] if empty else [{**vars(part), "failure": part.failure and text(part.failure)} for part in tested],
             "stopped": told.stopped and text(told.stopped),
             "named": told.named and text(told.named.removeprefix(SAME_AS)),
-            "comments": [comments[each] for each in dict.fromkeys([*names, name]) if comments.get(each)],
-            "answers": shown,
-            "broken": [cell for cell in map(own_cell, between.get(name, [])) if cell.error],
+            "comments": [comments[name] for name in dict.fromkeys([*names, task.name]) if comments.get(name)],
+            "answers": [own_cell(cells[name]) for name in names if name in cells],
+            "broken": [cell for cell in map(own_cell, between.get(task.name, [])) if cell.error],
             "printed": told.printed,
-            "section": Markup(f'<a href="{escape(address)}#{escape(section)}">{escape(chapter.sections[section])}</a>')
-            if section in chapter.sections and not told_where
-            else None,
+            "section": section,
         }
 
     between = _own_before(notebook)
-    items = [item(*one) for one in _exercises(chapter)]
+    items = [item(task) for task in tasks(chapter)]
     template = Environment(loader=PackageLoader("autograder"), autoescape=select_autoescape()).get_template("feedback.html")
     return template.render(
         student=student,
@@ -216,19 +214,42 @@ def page(
     )
 
 
-def _exercises(chapter: Chapter):
-    """(nbgrader id, name to show, slug of the section, cells since the last test, test cell) of each graded cell."""
-    names = {}
-    section, since = "", []
+@dataclass
+class Task:
+    """A graded cell of the source.
+
+    `name` is nbgrader's id, `id` the one that people read, `section` the slug of the section that it stands in, `cells`
+    are those since the last graded one.
+    """
+
+    name: str
+    id: str
+    section: str
+    cells: list[NotebookNode]
+    test: NotebookNode
+
+
+def tasks(chapter: Chapter) -> list[Task]:
+    """The graded cells of a chapter in their order, by hand or by machine."""
+    found, ids, section, since = [], {}, "", []
     for cell in chapter.notebook.cells:
         if cell.cell_type == "markdown":
-            names |= {nbgrader_id(match["id"]): match["id"] for match in HEADER.finditer(cell.source)}
+            ids |= {nbgrader_id(match["id"]): match["id"] for match in HEADER.finditer(cell.source)}
             headings = re.findall(r"^##+ (.*)$", cell.source, re.MULTILINE)
             section = slug(headings[-1]) if headings else section
         since.append(cell)
         if is_grade(cell):
-            yield grade_id(cell), names.get(grade_id(cell), grade_id(cell)), section, since, cell
+            name = grade_id(cell)
+            found.append(Task(name, ids.get(name, name), section, since, cell))
             since = []
+    return found
+
+
+def known_score(grade) -> float | None:
+    """The score of a grade of nbgrader's gradebook; None where a person has yet to give it."""
+    if grade is None or (grade.needs_manual_grade and grade.manual_score is None and grade.auto_score is None):
+        return None
+    return float(grade.score)
 
 
 def _own_before(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:

@@ -8,45 +8,21 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode, v4
 
 LONGEST_HTML = 100_000  # characters; what is longer is shown as its plain text
-TAGS = bleach.ALLOWED_TAGS | {
-    "br",
-    "caption",
-    "dd",
-    "del",
-    "div",
-    "dl",
-    "dt",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "img",
-    "p",
-    "pre",
-    "s",
-    "small",
-    "span",
-    "sub",
-    "sup",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "u",
-}
+TAGS = bleach.ALLOWED_TAGS | set(
+    re.findall(
+        r"\w+",
+        "br caption dd del div dl dt h1 h2 h3 h4 h5 h6 hr img p pre s small span sub sup table tbody td tfoot th thead tr u",
+    )
+)
 PICTURE = re.compile(r"data:image/(png|jpeg|gif|svg\+xml);base64,[A-Za-z0-9+/=\s]*")
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 PLAIN = ("text/plain", "text/latex", "image/svg+xml")  # SVG is drawn as an <img>, where no script runs
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 NUMBERED = re.compile(r"^(?:-+>)?\s*\d+ ?(?P<code>.*)$")
 EXPECTED = re.compile(
-    r"^\s*(ACTUAL|DESIRED|x|y|First|Second|Expected|array\(|tensor\(|[-+?\[] ?)|!=|\bexpected\b|==", re.IGNORECASE
+    r"^\s*(ACTUAL|DESIRED|x:|y:|(First|Second) (differing|list|tuple|sequence)|array\(|tensor\(|\[|[-+?] )"
+    r"|==|!=|\bexpected\b.*\bgot\b",
+    re.IGNORECASE,
 )
 
 

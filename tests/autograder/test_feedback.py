@@ -171,8 +171,9 @@ def test_expected_values_of_other_test_libraries_are_left_out(text):
     assert "77" not in error_shown(failed(text, "AssertionError"), "")
 
 
-def test_the_message_that_an_author_wrote_for_students_stays():
-    assert error_shown(failed("the rows do not sum to one", "AssertionError"), "") == "AssertionError: the rows do not sum to one"
+@pytest.mark.parametrize("text", ["the rows do not sum to one", "You left the first row out.", "xs is empty"])
+def test_the_message_that_an_author_wrote_for_students_stays(text):
+    assert error_shown(failed(text, "AssertionError"), "") == f"AssertionError: {text}"
 
 
 def test_no_hidden_line_and_no_mark_scheme_is_shown(shown):
