@@ -29,6 +29,7 @@ KINDS = ("full", "none")
 WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
 NOBODY = 65534  # the uid and gid that root changes to
 STUDENT = 1000  # the uid and gid that a student sees
+OTHERS = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
 _TOP = "/sys"  # every Linux has this folder, and the sandbox needs nothing in it: a place to build the new root
 
 
@@ -169,30 +170,40 @@ def enter_view() -> None:
         raise SandboxError("namespaces", f"{platform.system()} has none")
     if platform.machine() not in syscalls.MACHINES:
         raise SandboxError("a filter of system calls", f"its numbers on {platform.machine()} are not known here")
-    others = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
     root = os.geteuid() == 0
     if root:
         with needs("a mount namespace for root"):
             syscalls.unshare(syscalls.CLONE_NEWNS)
         _change_root()
-        with needs("the change of root to an unprivileged user"):
-            # Some systems let only an administrator make user namespaces: that capability is kept up to there.
-            syscalls.keep_capabilities(True)
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            syscalls.keep_capabilities(False)
-            syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)
-            syscalls.own_proc_files()
+        become_nobody()
+    enter_user_namespace()
+    with needs("mount, pid, ipc, uts and network namespaces"):
+        syscalls.unshare(OTHERS)
+    if not root:
+        _change_root()
+
+
+def become_nobody() -> None:
+    """Change from root to an unprivileged user for good, who can just make a user namespace."""
+    with needs("the change of root to an unprivileged user"):
+        syscalls.keep_capabilities(True)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        syscalls.keep_capabilities(False)
+        syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)  # some systems let none but administrators make the namespace
+        syscalls.own_proc_files()
+
+
+def enter_user_namespace() -> None:
+    """Have all capabilities in a new user namespace, and none outside."""
     uid, gid = os.geteuid(), os.getegid()
     with needs("user namespaces"):
-        syscalls.unshare(syscalls.CLONE_NEWUSER | others)
+        syscalls.unshare(syscalls.CLONE_NEWUSER)
         syscalls.own_proc_files()
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{STUDENT} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{STUDENT} {gid} 1")
-    if not root:
-        _change_root()
 
 
 def enter_processes() -> None:
