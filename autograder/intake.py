@@ -109,7 +109,7 @@ def stage(chapter: Chapter, folder: Path, notebook: Path | None, target: Path) -
         A sentence for each file that was left out.
     """
     flags, total = [], 0
-    for path, kind in _files(notebook.parent if notebook else folder):
+    for path, kind in submitted_files(notebook.parent if notebook else folder):
         name = path.relative_to(notebook.parent if notebook else folder)
         if NOTEBOOK.fullmatch(path.name) or path.name == TIMESTAMP:
             continue
@@ -123,14 +123,14 @@ def stage(chapter: Chapter, folder: Path, notebook: Path | None, target: Path) -
         except OSError as error:
             flags.append(f"{shown(name)} cannot be read ({error.strerror or error})")
     given = chapter.release.parent
-    for path, kind in _files(given) if given.is_dir() else ():
+    for path, kind in submitted_files(given) if given.is_dir() else ():
         if stat.S_ISREG(kind) and path.suffix != ".ipynb":
             (target / path.relative_to(given)).unlink(missing_ok=True)
             _copy(path, target / path.relative_to(given))
     return flags[:10] + ([f"{len(flags) - 10} more files were left out"] if len(flags) > 10 else [])
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+def submitted_files(folder: Path) -> Iterator[tuple[Path, int]]:
     """All that is no folder below a folder, with its mode; hidden things and links' targets are not looked at."""
     count = 0
     for place, folders, names in os.walk(folder):
