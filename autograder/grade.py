@@ -17,7 +17,6 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode, v4
 from nbgrader.utils import is_grade
 
