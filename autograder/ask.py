@@ -96,10 +96,14 @@ def _ask(request: bytes, seconds: float) -> dict:
             with _connected(place) as connection:
                 return json.loads(_exchange(connection, request, seconds))
         except TimeoutError:
-            raise DaemonError(f"the grading daemon did not answer in {seconds:g} s; its log is {place.with_suffix('.log')}") from None
+            raise DaemonError(
+                f"the grading daemon did not answer in {seconds:g} s; its log is {place.with_suffix('.log')}"
+            ) from None
         except (OSError, ValueError):  # it ended: idle just now, or killed
             if last:
-                raise DaemonError(f"the grading daemon ended while it ran a notebook; its log is {place.with_suffix('.log')}") from None
+                raise DaemonError(
+                    f"the grading daemon ended while it ran a notebook; its log is {place.with_suffix('.log')}"
+                ) from None
     raise AssertionError
 
 
