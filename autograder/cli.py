@@ -192,6 +192,23 @@ def grade_with_progress(chapters: list[Chapter], book, jobs: int, limits, seed: 
 
 
 @app.command()
+def doctor():
+    """Tell what of the sandbox for student code works on this machine. Exits with 5 when it is not possible in full."""
+    from autograder.doctor import examine, possible
+
+    with progress() as bar:
+        bar.add_task("trying each part of the sandbox")
+        findings = examine()
+    table = Table(Column("part", no_wrap=True), "works", "")
+    for finding in findings:
+        style = None if finding.works else "red" if finding.needed else "yellow"
+        table.add_row(finding.part, "yes" if finding.works else "no", finding.told, style=style)
+    console.print(table)
+    if not possible(findings):
+        stop("the full sandbox is not possible here; `--sandbox=none` grades without it, code that you trust only.", 5)
+
+
+@app.command()
 def feedback(
     names: Chapters = None,
     root: Root = None,
