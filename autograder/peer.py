@@ -23,7 +23,7 @@ from autograder.wire import Decoder, Encoder, WireError
 
 MESSAGE_LIMIT = 20_000  # characters of an exception's text
 FRAMES = 10  # of a traceback, the innermost
-QUIET = ("/autograder/", "/IPython/", "/course/checks.py")  # whose frames say nothing about the answer
+QUIET = ("/autograder/", "/IPython/", "/course/checks.py", "/contextlib.py")  # whose frames say nothing about the answer
 
 
 class Ask:

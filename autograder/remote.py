@@ -27,10 +27,28 @@ from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell
 from autograder.wire import Decoder, Encoder
 
-GRACE = 1.0  # seconds that code gets to end by itself after its limit
+GRACE = 2.0  # seconds that code gets to end by itself after its limit
 OPERATORS = (
     *("len", "getitem", "setitem", "delitem", "contains", "iter", "next", "reversed", "call", "enter", "exit", "bool", "hash"),
-    *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "round", "int", "float", "index", "complex", "str", "repr"),
+    *(
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "neg",
+        "pos",
+        "abs",
+        "invert",
+        "round",
+        "int",
+        "float",
+        "index",
+        "complex",
+        "str",
+        "repr",
+    ),
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"),
     *("radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
     *("iadd", "isub", "imul", "imatmul", "itruediv", "format", "array", "aiter", "anext", "await"),
@@ -114,7 +132,7 @@ class Server(Peer):
         try:
             with shell.captured():
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, self.seconds, 0.2)  # again, if it is swallowed
+                    signal.setitimer(signal.ITIMER_REAL, self.seconds)
                     value = getattr(self, f"do_{what}")(decoder, values, inputs)
                     result = self.told(value, inputs)
                 finally:
@@ -174,7 +192,10 @@ class Server(Peer):
     def do_signature(self, decoder, values, inputs):
         """Name, kind and default of each parameter."""
         found = inspect.signature(decoder.decode(values[0])).parameters.values()
-        return [[p.name, int(p.kind), p.default is not p.empty, p.default if type(p.default) in (*PLAIN, type(None)) else None] for p in found]
+        return [
+            [p.name, int(p.kind), p.default is not p.empty, p.default if type(p.default) in (*PLAIN, type(None)) else None]
+            for p in found
+        ]
 
     def do_copy(self, decoder, values, inputs):
         return copy.deepcopy(decoder.decode(values[0]))
@@ -191,6 +212,11 @@ class Server(Peer):
 
     def frames(self, error):
         return innermost(error)
+
+    def encode_error(self, encoder, error):
+        if isinstance(error, TimeLimit):
+            return ["TimeLimit", None, None, self.sentence, [], None]
+        return super().encode_error(encoder, error)
 
     def encode_other(self, encoder: Encoder, x):
         kind = type(x)
@@ -234,11 +260,19 @@ class Server(Peer):
             return [wire.MODULE, number, None, None]
         seen.add(number)
         tensors = [
-            [clean(name), self.twin(x), type(x) is torch.nn.Parameter or isinstance(x, torch.nn.Parameter), wire.tensor(encoder, x.detach()), x.requires_grad]
+            [
+                clean(name),
+                self.twin(x),
+                type(x) is torch.nn.Parameter or isinstance(x, torch.nn.Parameter),
+                wire.tensor(encoder, x.detach()),
+                x.requires_grad,
+            ]
             for name, x in [*module._parameters.items(), *module._buffers.items()]
             if x is not None
         ]
-        children = [[clean(name), self._module(encoder, child, seen)] for name, child in module._modules.items() if child is not None]
+        children = [
+            [clean(name), self._module(encoder, child, seen)] for name, child in module._modules.items() if child is not None
+        ]
         return [wire.MODULE, number, self._class(encoder, type(module)), [bool(module.training), tensors, children]]
 
     # ------------------------------------------------------------ what comes
@@ -300,7 +334,7 @@ class Server(Peer):
             raise self._rebuilt(*failed.told) from None
         finally:
             if left:
-                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.01), 0.2)
+                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.01))
 
     def _rebuilt(self, decoder, told):
         known, _, args, text, *_ = told

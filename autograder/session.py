@@ -6,15 +6,12 @@ student's process, within the limits. Whatever that process sends, nothing here 
 stand-ins are compared by what they are, and results are plain values or stand-ins again.
 """
 
-import copy
-import functools
 import inspect
 import itertools
 import json
 import linecache
 import random
 import re
-import socket
 import sys
 import time
 import types
@@ -27,7 +24,7 @@ import torch
 from nbformat import NotebookNode, v4
 
 from autograder import peer, wire
-from autograder.peer import Failed, Hold, Peer, known_error
+from autograder.peer import Failed, Peer, known_error
 from autograder.remote import FUNCTIONS, GRACE, PLAIN, RANDOM, randomness, same
 from autograder.wire import Closed, Decoder, Encoder, Late, WireError
 from course.checks import Stopped
@@ -59,16 +56,16 @@ class Session(Peer):
     """The tests' end of the connection to a student's process.
 
     Args:
-        start: gives the socket of a fresh student's process, after ending the one before. It is given
-            why that had to end, or None, and sets `ended` to how it did.
+        student: its `start()` gives the socket of a fresh student's process, its `end()` ends that process
+            and says how it had ended by itself, if it had.
         limits: seconds of a call, a cell and the notebook.
         classes: the names of classes that the source's answers define: their operators may be used.
     """
 
     asked = ("call", "next", "gradients")
 
-    def __init__(self, start: Callable[[str | None], tuple[socket.socket, str | None]], limits, classes: set[str] = frozenset()):
-        self.start, self.limits, self.asked_for = start, limits, classes
+    def __init__(self, student, limits, classes: frozenset[str] = frozenset()):
+        self.student, self.limits, self.asked_for = student, limits, classes
         self.end = time.monotonic() + limits.notebook
         self.flags: list[str] = []
         self.finished: list[str] = []  # cells to be run again in a new process
@@ -94,7 +91,9 @@ class Session(Peer):
         said, limit = [], self.limits.cell
         self.show = said.append
         try:
-            self._ask("cell", source, limit=limit, sentence=f"The cell took longer than its limit of {limit:g} s and was stopped.")
+            self._ask(
+                "cell", source, limit=limit, sentence=f"The cell took longer than its limit of {limit:g} s and was stopped."
+            )
             if any(output.get("ename") == "TimeLimit" for output in said):
                 self.flags.append(f"a cell took longer than its limit of {limit:g} s")
             else:
@@ -137,7 +136,7 @@ class Session(Peer):
                     self.ask("guard", None)
 
     def called(self, answer, args: tuple, kwargs: dict) -> tuple:
-        """The result of a call, and the arguments as it left them; for `course.checks.call`."""
+        """The result of a call, and the arguments as it left them; for `course.checks.invoke`."""
         __tracebackhide__ = True
         if not _is_stand_in(answer):
             return answer(*args, **kwargs), (args, kwargs)
@@ -211,9 +210,9 @@ class Session(Peer):
         self.breaches += 1
         if self.sock is not None:
             self.sock.close()
-            self.sock, self.why = None, why
-            ended = self.start(why, False)[1]
-            self.why = why or f"Its process ended{f' ({ended})' if ended else ''}."
+            self.sock = None
+            ended = self.student.end()
+            self.why = why or f"Its process {ended or 'ended'}."
             self.flags.append(f"{self.why[0].lower()}{self.why[1:].rstrip('.')}")
         return Stopped(self.why or LOST)
 
@@ -225,7 +224,7 @@ class Session(Peer):
             raise Stopped("Its process had to be started anew too often.")
         self.starts += 1
         self.forget()
-        self.sock, _ = self.start(self.why, True)
+        self.sock = self.student.start()
         again, test_end, show = self.finished[:], self.test_end, self.show
         self.test_end, self.show = None, lambda output: None
         try:
@@ -355,7 +354,7 @@ class Session(Peer):
             return [wire.HERE, self.number(x)]
         if kind in RANDOM:
             return [wire.RANDOM, kind.__name__, encoder.encode(RANDOM[kind][0](x))]
-        if isinstance(x, type) or isinstance(x, FUNCTIONS):
+        if isinstance(x, (type, *FUNCTIONS)):
             if (place := _importable(x)) and place[0].partition(".")[0] != "course":
                 return [wire.TYPE, *place]
             return [wire.FUNCTION, self.give(x), getattr(x, "__name__", "function"), getattr(x, "__doc__", None)]
@@ -436,7 +435,12 @@ class Session(Peer):
         return found
 
     def _keep(self, stand_in, number: int) -> None:
-        for name, value in (("_session", self), ("_hold", self.hold(number)), ("_generation", self.generation), ("_origin", None)):
+        for name, value in (
+            ("_session", self),
+            ("_hold", self.hold(number)),
+            ("_generation", self.generation),
+            ("_origin", None),
+        ):
             _keep(stand_in, name, value)
 
     def _class(self, decoder, number, told):
@@ -448,7 +452,9 @@ class Session(Peer):
         bases = tuple(dict.fromkeys(b for base in bases if (b := _base(decoder.decode(base)))))
         kind = _new_class(_name(name), bases, doc if type(doc) is str else None)
         _keep(kind, "_asked_for", name in self.asked_for)
-        for operator in set(operators) & {*READING, *COMPUTING, *COMPARING, "eq", "str", "repr"} if issubclass(kind, RemoteObject) else ():
+        for operator in (
+            set(operators) & {*READING, *COMPUTING, *COMPARING, "eq", "str", "repr"} if issubclass(kind, RemoteObject) else ()
+        ):
             type.__setattr__(kind, f"__{operator}__", _operator(operator))
         self._keep(kind, number)
         self.classes[number] = kind
@@ -489,8 +495,7 @@ class Session(Peer):
                 self.twin(tensor, twin)
             found.__dict__["_parameters" if is_parameter is True else "_buffers"][_name(name)] = tensor
         for name, child in children:
-            tag, *rest = child
-            found._modules[str(name)[:100]] = self._module(decoder, rest, depth + 1)
+            found._modules[str(name)[:100]] = self._module(decoder, child[1:], depth + 1)
         return found
 
 
@@ -561,7 +566,8 @@ class RemoteObject(metaclass=RemoteType):
     def __deepcopy__(self, memo):
         return self._session.ask("copy", self)
 
-    __copy__ = None
+    def __copy__(self):
+        raise TypeError("an object of another process cannot be copied without what is in it; use copy.deepcopy")
 
     def __eq__(self, other):
         return self is other
@@ -638,6 +644,8 @@ def _operator(name: str):
 def _new_class(name: str, bases: tuple, doc: str | None) -> type:
     bases = bases or (RemoteObject,)
     names = {"__module__": "__main__", "__doc__": doc, "__qualname__": name}
+    if not any(issubclass(base, RemoteObject | RemoteModule) for base in bases):
+        names["__getattr__"] = RemoteObject.__getattr__
     for some in (bases, bases[:1]):
         with suppress(TypeError):
             return RemoteType(name, some, dict(names))
@@ -758,7 +766,9 @@ def _output(told: dict) -> NotebookNode | None:
         data = told.get("data")
         if not isinstance(data, dict):
             return None
-        data = {_printed(mime): value if _is_json(mime) else _printed(value) for mime, value in data.items() if isinstance(mime, str)}
+        data = {
+            _printed(mime): value if _is_json(mime) else _printed(value) for mime, value in data.items() if isinstance(mime, str)
+        }
         count = {"execution_count": None} if kind == "execute_result" else {}
         return v4.new_output(kind, data, **count)
     return None

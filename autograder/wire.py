@@ -312,7 +312,9 @@ def _tree(x, depth: int):
         raise WireError(f"it is nested more than {DEPTH_LIMIT} deep")
     if isinstance(x, sympy.Symbol):
         given = {k: v for k, v in x._assumptions_orig.items() if isinstance(v, bool)}
-        return ["Symbol" if type(x) is sympy.Symbol else "Dummy", _text(x.name)] + [y for pair in sorted(given.items()) for y in pair]
+        return ["Symbol" if type(x) is sympy.Symbol else "Dummy", _text(x.name)] + [
+            y for pair in sorted(given.items()) for y in pair
+        ]
     if isinstance(x, sympy.Rational):
         return ["Rational", _digits(int(x.p)), _digits(int(x.q))]
     if isinstance(x, sympy.Float):
@@ -339,7 +341,23 @@ class _Constants(dict):
             from sympy.core import numbers
             from sympy.logic import boolalg
 
-            self.update({n: getattr(numbers, n) for n in ("Exp1", "Pi", "ImaginaryUnit", "Infinity", "NegativeInfinity", "NaN", "EulerGamma", "GoldenRatio", "ComplexInfinity", "Catalan")})
+            self.update(
+                {
+                    n: getattr(numbers, n)
+                    for n in (
+                        "Exp1",
+                        "Pi",
+                        "ImaginaryUnit",
+                        "Infinity",
+                        "NegativeInfinity",
+                        "NaN",
+                        "EulerGamma",
+                        "GoldenRatio",
+                        "ComplexInfinity",
+                        "Catalan",
+                    )
+                }
+            )
             self.update(BooleanTrue=boolalg.BooleanTrue, BooleanFalse=boolalg.BooleanFalse)
         return super().get(name, default)
 
@@ -505,7 +523,11 @@ def _decode_array(decoder, x):
             flat[i] = decoder.decode(y)
         return flat.reshape(shape)
     dtype = _numpy_dtype(name)
-    raw = np.frombuffer(decoder.take(data, size * dtype.itemsize), dtype, size) if size and dtype.itemsize else np.zeros(size, dtype)
+    raw = (
+        np.frombuffer(decoder.take(data, size * dtype.itemsize), dtype, size)
+        if size and dtype.itemsize
+        else np.zeros(size, dtype)
+    )
     return raw.reshape(shape, order="F" if fortran is True else "C").copy("K")
 
 
@@ -592,7 +614,7 @@ def _decode_named_tuple(decoder, x):
     values = [decoder.decode(y) for y in values]
     if not fields or not _is_name(name) or not all(map(_is_name, fields)) or len(fields) != len(values):
         return tuple(values)
-    return collections.namedtuple(name, fields)(*values)  # noqa: PYI024
+    return collections.namedtuple(name, fields)(*values)
 
 
 def _is_name(x) -> bool:

@@ -45,8 +45,11 @@ SAFETY = 8  # times the error that rounding the inputs alone can cause
 explain: Callable[["Exercise"], str | None] | None = None
 """Set by a grader: turns the probes of a failed exercise into the misconception that explains them."""
 
-call: Callable[[Callable, tuple, dict], tuple] = lambda answer, args, kwargs: (answer(*args, **kwargs), (args, kwargs))
-"""Set by a grader whose answers run elsewhere: calls an answer; gives its result, and the arguments as it left them."""
+
+def invoke(answer: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Call an answer: its result, and the arguments as it left them. A grader whose answers run elsewhere puts its own here."""
+    return answer(*args, **kwargs), (args, kwargs)
+
 
 quiet: tuple[str, ...] = ()
 """Set by a grader: files of its own, whose lines say nothing about an error in an answer."""
@@ -200,7 +203,9 @@ def _told(error: Exception) -> str:
     frames = [
         f
         for f in traceback.extract_tb(error.__traceback__)
-        if f.filename not in (__file__, tests, *quiet) and "site-packages" not in f.filename and not f.filename.startswith(_STDLIB)
+        if f.filename not in (__file__, tests, *quiet)
+        and "site-packages" not in f.filename
+        and not f.filename.startswith(_STDLIB)
     ]
     where = ""
     if frames and frames[-1].name != "<module>":
@@ -298,7 +303,7 @@ class Subject:
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
-                value, after = call(answer, a, k)
+                value, after = invoke(answer, a, k)
                 return Returned(value, _plain(after))
             except Exception as error:
                 return Raised(error)
