@@ -54,6 +54,7 @@ def run(
         "notebook": notebook,
         "root": str(chapter.root),
         "stem": chapter.stem,
+        "name": chapter.name,
         "seed": seed,
         "limits": asdict(limits),
         "files": None if files is None else str(files),
@@ -131,7 +132,7 @@ def _start(place: Path) -> socket.socket:
     place.unlink(missing_ok=True)
     log = place.with_suffix(".log")
     path = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    with log.open("wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as told:
+    with log.open("wb") as told:
         process = subprocess.Popen(
             [sys.executable, "-m", "autograder.daemon", str(place)],
             cwd="/",

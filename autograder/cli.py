@@ -284,16 +284,18 @@ def feedback(
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
     """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
-    from autograder.feedback import write_feedback
+    from autograder.feedback import NotGraded, write_feedback
     from autograder.release import default_database
 
     pages = []
     for chapter in chosen(names, root):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
-        except CourseError as error:
+        except NotGraded as error:
             if names:
                 stop(error)
+        except CourseError as error:
+            stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
 
 
@@ -317,18 +319,21 @@ def report(
 def show_report(chapters: list[Chapter], db_url: str, out: Path):
     from autograder.report import collect, items, similar, write_report
 
-    sheets = collect(chapters, db_url)
-    if not sheets:
+    try:
+        works = collect(chapters, db_url)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    if not works:
         stop("the gradebook has no scores; run autograder grade first")
-    totals = {(sheet.person.id, sheet.chapter.stem): sheet for sheet in sheets}
-    shown = list({sheet.chapter.stem: sheet for sheet in sheets}.values())
-    grid = Table("student", *(f"{sheet.chapter.id} (of {sheet.points:g})" for sheet in shown), title="Scores")
-    for student in sorted({sheet.person.id for sheet in sheets}):
-        row = [totals.get((student, sheet.chapter.stem)) for sheet in shown]
+    totals = {(work.person.id, work.chapter): work for work in works}
+    shown = list({work.chapter: work for work in works}.values())
+    grid = Table("student", *(f"{work.chapter.id} (of {work.points:g})" for work in shown), title="Scores")
+    for student in sorted({work.person.id for work in works}):
+        row = [totals.get((student, work.chapter)) for work in shown]
         grid.add_row(student, *(f"{mine.total:g}" if mine else "–" for mine in row))
     console.print(grid)
     hard = Table("exercise", "students", "mean", "discrimination", "misconception met most", title="Exercises", expand=True)
-    for item in items(sheets):
+    for item in items(works):
         hard.add_row(
             item.exercise,
             str(item.students),
@@ -337,9 +342,9 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path):
             "".join(f"{n}× {text}" for text, n in item.misconceptions[:1]),
         )
     console.print(hard)
-    flagged, pairs = sum(bool(sheet.flags) for sheet in sheets), len(similar(sheets))
+    flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
     console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
-    for path in write_report(sheets, out):
+    for path in write_report(works, out):
         console.print(path, soft_wrap=True)
 
 

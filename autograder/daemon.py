@@ -20,7 +20,8 @@ from socket import SO_PEERCRED, SOL_SOCKET
 import nbformat
 from filelock import FileLock
 
-from autograder.chapters import Chapter, CourseError
+from autograder.chapters import CourseError
+from autograder.course_folder import Sheet
 from autograder.engine import run_notebook
 from autograder.sandbox import Limits
 
@@ -93,9 +94,9 @@ def answered(given: dict) -> dict:
     """Run the notebook of a request: its outputs and flags, or the sentence that says why it could not be run."""
     try:
         notebook = nbformat.from_dict(given["notebook"])
-        chapter = Chapter(Path(given["root"]), given["stem"])
+        sheet = Sheet(Path(given["root"]), given["stem"], given["name"])
         files = None if given["files"] is None else Path(given["files"])
-        flags = run_notebook(notebook, chapter, given["seed"], Limits(**given["limits"]), files, given["sandbox"])
+        flags = run_notebook(notebook, sheet, given["seed"], Limits(**given["limits"]), files, given["sandbox"])
         return {"notebook": notebook, "flags": flags}
     except CourseError as error:
         return {"error": str(error), "code": getattr(error, "code", 2)}
@@ -105,7 +106,6 @@ def answered(given: dict) -> dict:
 
 
 def main() -> None:
-    os.umask(0o077)
     daemon = Daemon(Path(sys.argv[1]))
     signal.signal(signal.SIGTERM, lambda *_: daemon.stopped.set())
     daemon.serve()

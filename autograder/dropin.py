@@ -7,63 +7,84 @@ split and sandboxed. The notebooks run in the grading daemon (autograder/daemon.
 import contextlib
 import json
 import os
+import re
 import secrets
+import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
 from nbgrader import preprocessors
-from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum, Float
 
 from autograder import ask
-from autograder.course_folder import Sheet
+from autograder.course_folder import Release, Sheet
+from autograder.intake import received, stage
 from autograder.merge import merge, read_submission
 from autograder.sandbox import Limits
 
 
 class Submissions(NotebookExporter):
-    """Reads whatever a student handed in as a notebook, and remembers the seeds of an earlier grading.
+    """Reads whatever a student handed in as a notebook, and knows the course that it is made for.
 
-    nbgrader deletes what was graded before its preprocessors run: the seeds are read when the exporter is made.
+    `seeds` are those of an earlier grading by graded notebook: nbgrader deletes it before the preprocessors run.
     """
 
     def __init__(self, **given):
         super().__init__(**given)
-        self.places: CourseDirectory = self.parent.coursedir
-        self.seeds = kept_seeds(self.places)
+        self.places = self.parent.coursedir
+        self.seeds = self._seeds()
+        self._known: dict[tuple[str, str], tuple[Sheet, Release]] = {}
+        # nbgrader believes a timestamp.txt that students can write, and gives up on one that says no time.
+        self._timestamp, self.places.get_existing_timestamp = self.places.get_existing_timestamp, self._received
 
     def from_filename(self, filename: str, resources: dict | None = None, **kw):
         where = resources["nbgrader"]
         submitted = self.places.format_path(self.places.submitted_directory, where["student"], where["assignment"])
         if Path(filename).parent != Path(submitted):
             return super().from_filename(filename, resources, **kw)
-        notebook, why = read_submission(Path(filename))
+        notebook, resources["unreadable"] = read_submission(Path(filename))
         resources["metadata"] = {"name": where["notebook"], "path": submitted}
-        resources["unreadable"] = why
         return self.from_notebook_node(notebook or v4.new_notebook(), resources, **kw)
 
+    def known(self, resources: dict) -> tuple[Sheet, Release]:
+        """The source of a notebook, and what was released of it."""
+        key = resources["nbgrader"]["assignment"], resources["nbgrader"]["notebook"]
+        if key not in self._known:
+            sheet = Sheet(Path(self.places.root), *key)
+            self._known[key] = sheet, Release.of(sheet)
+        return self._known[key]
 
-def kept_seeds(places: CourseDirectory) -> dict[Path, int]:
-    """The seeds of the hidden inputs with which notebooks were graded before, by their path in `autograded/`."""
-    pattern = places.format_path(places.autograded_directory, places.student_id, places.assignment_id)
-    found = {}
-    for path in Path(places.root).glob(os.path.join(os.path.relpath(pattern, places.root), "*.ipynb")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # graded by something else
-            found[path] = int(json.loads(path.read_text())["metadata"]["autograder"]["seed"])
-    return found
+    def _seeds(self) -> dict[Path, int]:
+        pattern = self.places.format_path(self.places.autograded_directory, self.places.student_id, self.places.assignment_id)
+        found = {}
+        for path in Path(self.places.root).glob(os.path.join(os.path.relpath(pattern, self.places.root), "*.ipynb")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # graded by something else
+                found[path] = int(json.loads(path.read_text())["metadata"]["autograder"]["seed"])
+        return found
+
+    def _received(self, folder: str) -> datetime | None:
+        pattern = self.places.format_path(
+            self.places.submitted_directory, "(?P<student_id>.*)", "(?P<assignment_id>.*)", escape=True
+        )
+        where = re.fullmatch(pattern, str(folder))
+        if where is None:
+            return self._timestamp(folder)
+        sheet = Sheet(Path(self.places.root), where["assignment_id"], where["assignment_id"])
+        return received(sheet, where["student_id"], next(iter(sorted(Path(folder).glob("*.ipynb"))), None))[0]
 
 
 class InCourse(NbGraderPreprocessor):
-    """A preprocessor that knows where in the course it works."""
+    """A preprocessor that knows whose notebook it has, and of what."""
 
-    def chapter(self, resources: dict) -> Sheet:
-        where = resources["nbgrader"]
-        return Sheet(Path(self.parent.places.root), where["assignment"], where["notebook"])
+    def who(self, resources: dict) -> tuple[Sheet, str]:
+        return self.parent.known(resources)[0], resources["nbgrader"]["student"]
 
-    def folder(self, step: str, resources: dict) -> Path:
-        return self.chapter(resources).folder(step, resources["nbgrader"]["student"])
+    def tell(self, student: str, flags: list[str]) -> None:
+        for flag in flags:
+            self.log.warning("%s: %s", student, flag)
 
 
 class Merge(InCourse):
@@ -73,23 +94,22 @@ class Merge(InCourse):
     """
 
     def preprocess(self, nb: NotebookNode, resources: dict):
-        why = resources["unreadable"]
-        merged = merge(self.chapter(resources), None if why else nb)
-        flags = [*filter(None, [why]), *merged.flags, *self._links(resources)]
+        (sheet, release), (_, student), why = self.parent.known(resources), self.who(resources), resources["unreadable"]
+        merged = merge(sheet, None if why else nb, release)
+        path = sheet.folder("submitted", student) / f"{sheet.name}.ipynb"
+        flags = [*filter(None, [why]), *received(sheet, student, path)[1], *merged.flags]
+        _without_links(sheet.folder("submitted", student), sheet.folder("autograded", student))
         merged.notebook.metadata.autograder = NotebookNode(flags=flags)
-        for flag in flags:
-            self.log.warning("%s: %s", resources["nbgrader"]["student"], flag)
+        self.tell(student, flags)
         return merged.notebook, resources
 
-    def _links(self, resources: dict) -> list[str]:
-        """nbgrader has copied what the student's links point to, be it the gradebook: take it away again."""
-        submitted, graded, flags = self.folder("submitted", resources), self.folder("autograded", resources), []
-        for path in sorted(submitted.rglob("*")):
-            copy = graded / path.relative_to(submitted)
-            if path.is_symlink() and copy.is_file():
-                copy.unlink()
-                flags.append(f"{path.name} is a link and was left out")
-        return flags
+
+def _without_links(submitted: Path, graded: Path) -> None:
+    # nbgrader has copied what a student's links point to, be it the gradebook, and would copy it into the feedback.
+    for path in submitted.rglob("*"):
+        copy = graded / path.relative_to(submitted)
+        if path.is_symlink() and copy.is_file():
+            copy.unlink()
 
 
 class Execute(InCourse, preprocessors.Execute):
@@ -105,12 +125,14 @@ class Execute(InCourse, preprocessors.Execute):
     sandbox = Enum(("full", "none"), "full", help="Whether student code is shut in; none where a kernel cannot.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None):
+        sheet, student = self.who(resources)
         limits = Limits(call=self.call_limit, cell=self.cell_limit, notebook=self.notebook_limit)
-        graded = self.folder("autograded", resources) / f"{resources['nbgrader']['notebook']}.ipynb"
-        seed = self.parent.seeds.get(graded, secrets.randbits(31))
-        before = nb.metadata.get("autograder", {}).get("flags", [])
-        flags = ask.run(nb, self.chapter(resources), seed, limits, self.folder("submitted", resources), self.sandbox)
+        seed = self.parent.seeds.get(sheet.folder("autograded", student) / f"{sheet.name}.ipynb", secrets.randbits(31))
+        folder = sheet.folder("submitted", student)
+        with tempfile.TemporaryDirectory(prefix="files-") as place:
+            flags = stage(sheet, folder, folder / f"{sheet.name}.ipynb", Path(place))
+            flags += ask.run(nb, sheet, seed, limits, Path(place), self.sandbox)
+        before = nb.metadata.autograder.flags
         nb.metadata.autograder = NotebookNode(seed=seed, flags=[*before, *flags])
-        for flag in flags:
-            self.log.warning("%s: %s", resources["nbgrader"]["student"], flag)
+        self.tell(student, flags)
         return nb, resources

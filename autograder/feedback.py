@@ -13,12 +13,13 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup, escape
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
+from nbgrader.api import SubmittedNotebook
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Unicode
 
-from autograder.answers import SAME_AS
-from autograder.chapters import HEADER, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
+from autograder.chapters import HEADER, SAME_AS, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
+from autograder.course_folder import Sheet
+from autograder.gradebook import opened, told
 from autograder.outputs import BASE64, error_shown, message, plain
 from autograder.preprocessors import written
 
@@ -27,6 +28,10 @@ VERDICT = re.compile(r"[\w-]+(\.[\w-]+)+: .* points?\.|[\w-]+(\.[\w-]+)+: the te
 NOT_WRITTEN = "not written yet (NotImplementedError)"
 LONGEST = 4000  # characters of what was printed, or of one error
 PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
+
+
+class NotGraded(CourseError):
+    """The gradebook has no submission of a chapter."""
 
 
 @dataclass
@@ -182,7 +187,7 @@ def page(
             section = Markup(f'<a href="{escape(address)}#{task.section}">{escape(chapter.sections[task.section])}</a>')
         return {
             "id": task.id,
-            "short": task.id.removeprefix(f"{chapter.id}."),
+            "short": task.id.partition(".")[2] or task.id,
             "anchor": task.name,
             "points": points,
             "score": score,
@@ -263,38 +268,36 @@ def _own_before(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:
     return found
 
 
-def submission_page(chapter: Chapter, submission, notebook: NotebookNode, book: str) -> str:
-    """The page of a submission as nbgrader's gradebook has it."""
-    sheets = submission.notebooks
-    grades = {grade.name: grade for sheet in sheets for grade in sheet.grades}
-    comments = {comment.name: comment.manual_comment for sheet in sheets for comment in sheet.comments}
-    penalty = sum(sheet.late_submission_penalty or 0.0 for sheet in sheets)
-    return page(chapter, submission.student.id, grades, comments, notebook, book, penalty)
+def sheet_page(chapter: Chapter, sheet: SubmittedNotebook, notebook: NotebookNode, book: str) -> str:
+    """The page of a graded notebook with what nbgrader's gradebook has of it."""
+    grades = {grade.name: grade for grade in sheet.grades}
+    comments = {comment.name: comment.manual_comment for comment in sheet.comments}
+    return page(chapter, sheet.student.id, grades, comments, notebook, book, sheet.late_submission_penalty or 0.0)
 
 
 def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> list[Path]:
-    """Write `feedback/<student>/<chapter>/<chapter>.html` for every graded submission.
+    """Write `feedback/<student>/<chapter>/<notebook>.html` for every graded submission.
 
     Args:
         book: the address of the book; without it, the built one in this folder.
 
     Raises:
-        CourseError: if the chapter has not been graded.
+        NotGraded: if the gradebook has nothing of the chapter.
+        CourseError: if the gradebook cannot be used.
     """
     pages = []
-    with Gradebook(db_url) as gradebook:
-        handed_in = gradebook.assignment_submissions(chapter.stem)
+    with told(db_url), opened(db_url) as gradebook:
+        handed_in = gradebook.notebook_submissions(chapter.name, chapter.stem)
         if not handed_in:
-            raise CourseError(f"{chapter.stem} is not in the gradebook; run autograder grade first")
-        for submission in handed_in:
-            student = submission.student.id
-            graded = chapter.root / "autograded" / student / chapter.stem / f"{chapter.stem}.ipynb"
+            raise NotGraded(f"{chapter.id} is not in the gradebook; run autograder grade first")
+        for sheet in handed_in:
+            graded = chapter.folder("autograded", sheet.student.id) / f"{chapter.name}.ipynb"
             if not graded.is_file():
                 continue
-            target = chapter.root / "feedback" / student / chapter.stem / f"{chapter.stem}.html"
+            target = chapter.folder("feedback", sheet.student.id) / f"{chapter.name}.html"
             target.parent.mkdir(parents=True, exist_ok=True)
             address = book or built_book(chapter.root, target.parent)
-            text = submission_page(chapter, submission, nbformat.read(graded, as_version=4), address)
+            text = sheet_page(chapter, sheet, nbformat.read(graded, as_version=4), address)
             target.write_text(text, encoding="utf-8")
             pages.append(target)
     return pages
@@ -312,10 +315,8 @@ class FeedbackPage(HTMLExporter):
 
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw):
         where, root = resources["nbgrader"], Path(self.parent.coursedir.root)
-        chapter = Chapter(root, where["assignment"])
-        if where["notebook"] != chapter.stem or not chapter.path.is_file():  # not a chapter: nbgrader's own page
-            return super().from_notebook_node(nb, resources, **kw)
-        address = self.book or built_book(root, root / "feedback" / where["student"] / chapter.stem)
-        with Gradebook(where["db_url"]) as gradebook:
-            text = submission_page(chapter, gradebook.find_submission(chapter.stem, where["student"]), nb, address)
+        sheet = Sheet(root, where["assignment"], where["notebook"])
+        with opened(where["db_url"]) as gradebook:
+            submission = gradebook.find_submission_notebook(sheet.name, sheet.stem, where["student"])
+            text = sheet_page(sheet, submission, nb, self.book or built_book(root, sheet.folder("feedback", where["student"])))
         return text, {**resources, "output_extension": self.file_extension}

@@ -7,8 +7,7 @@ from nbgrader import preprocessors
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.chapters import without_regions
-from autograder.outputs import error_shown, inert
+from autograder.outputs import inert
 from autograder.scoring import score
 
 STUB_AT_TOP = re.compile(r"^# YOUR CODE HERE\nraise NotImplementedError\(\)$", re.MULTILINE)
@@ -66,23 +65,6 @@ class Inert(NbGraderPreprocessor):
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
         if cell.cell_type == "code":
             cell.outputs = inert(cell.outputs)
-        return cell, resources
-
-
-class HideTests(NbGraderPreprocessor):
-    """Hidden tests and mark schemes stay out of what students read, also out of the tracebacks."""
-
-    def preprocess(self, notebook: NotebookNode, resources: dict):
-        self.written = written(notebook)
-        return super().preprocess(notebook, resources)
-
-    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
-        for region in ("HIDDEN TESTS", "MARK SCHEME"):
-            cell.source = without_regions(cell.source, region)
-        for output in cell.get("outputs", []) if is_grade(cell) else []:
-            if output.output_type == "error" and output.ename != "CheckFailed":
-                output.traceback = error_shown(output, self.written).splitlines()
-                output.evalue = ""
         return cell, resources
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 import nbformat
 from jinja2 import Environment, PackageLoader, select_autoescape
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.utils import is_solution
 
-from autograder.answers import SAME_AS
-from autograder.chapters import Chapter, grade_id, tags
+from autograder.chapters import SAME_AS, Chapter, grade_id, tags
 from autograder.feedback import READ, known_score, said, tasks
+from autograder.gradebook import opened, told
 from autograder.similarity import Pair, alike, runs
 
 HEADER = ("student", "chapter", "exercise", "score", "max")
@@ -37,7 +36,7 @@ class Person:
 
 
 @dataclass
-class Sheet:
+class Work:
     """What one student got for one chapter. Scores are by exercise, None where a teacher has yet to read the answer."""
 
     person: Person
@@ -59,41 +58,42 @@ class Sheet:
         return sum(self.most.values())
 
 
-def collect(chapters: list[Chapter], db_url: str) -> list[Sheet]:
-    """Every graded submission of some chapters, from the gradebook and from `autograded/`, by chapter and student."""
-    sheets = []
-    with Gradebook(db_url) as gradebook:
+def collect(chapters: list[Chapter], db_url: str) -> list[Work]:
+    """Every graded submission of some chapters, from the gradebook and from `autograded/`, by chapter and student.
+
+    Raises:
+        CourseError: if the gradebook cannot be used.
+    """
+    works = []
+    with told(db_url), opened(db_url) as gradebook:
         for chapter in chapters:
-            try:
-                handed_in = gradebook.assignment_submissions(chapter.stem)
-            except MissingEntry:
-                continue
+            handed_in = gradebook.notebook_submissions(chapter.name, chapter.stem)
             known = {task.name: task.id for task in tasks(chapter)}
             given = runs(_code(chapter.notebook, lambda cell: not is_solution(cell)) + _released(chapter))
             for submission in sorted(handed_in, key=lambda s: s.student.id):
-                grades = {g.name: g for sheet in submission.notebooks for g in sheet.grades}
+                grades = {grade.name: grade for grade in submission.grades}
                 who = submission.student
-                sheet = Sheet(
+                work = Work(
                     Person(who.id, who.first_name or "", who.last_name or "", who.email or "", who.lms_user_id or ""),
                     chapter,
                     {id: known_score(grades[name]) for name, id in known.items() if name in grades},
                     {id: float(grades[name].max_score) for name, id in known.items() if name in grades},
-                    sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks),
+                    submission.late_submission_penalty or 0.0,
                 )
-                path = chapter.root / "autograded" / who.id / chapter.stem / f"{chapter.stem}.ipynb"
+                path = chapter.folder("autograded", who.id) / f"{chapter.name}.ipynb"
                 if path.is_file():
-                    _read(sheet, nbformat.read(path, as_version=4), known, given)
-                sheets.append(sheet)
-    return sheets
+                    _read(work, nbformat.read(path, as_version=4), known, given)
+                works.append(work)
+    return works
 
 
-def _read(sheet: Sheet, notebook: NotebookNode, known: dict[str, str], given: set[tuple]) -> None:
-    sheet.flags = list(notebook.metadata.get("autograder", {}).get("flags", []))
-    sheet.seconds = notebook.metadata.get("seconds")
+def _read(work: Work, notebook: NotebookNode, known: dict[str, str], given: set[tuple]) -> None:
+    work.flags = list(notebook.metadata.get("autograder", {}).get("flags", []))
+    work.seconds = notebook.metadata.get("seconds", {}).get("total")
     for cell in notebook.cells:
         if grade_id(cell) in known and (named := said(cell).named):
-            sheet.named[known[grade_id(cell)]] = READ.sub("", named.removeprefix(SAME_AS)).strip()
-    sheet.wording = runs(_code(notebook, lambda cell: is_solution(cell) or "own" in tags(cell)), given)
+            work.named[known[grade_id(cell)]] = READ.sub("", named.removeprefix(SAME_AS)).strip()
+    work.wording = runs(_code(notebook, lambda cell: is_solution(cell) or "own" in tags(cell)), given)
 
 
 def _code(notebook: NotebookNode, wanted) -> list[str]:
@@ -132,16 +132,16 @@ class Item:
         return f"few students ({self.students}): the discrimination is uncertain" if self.students < FEW else ""
 
 
-def items(sheets: list[Sheet]) -> list[Item]:
+def items(works: list[Work]) -> list[Item]:
     """Classical item statistics of every exercise, in the order of the chapters. Scores that wait are left out."""
     found = []
-    for mine in _by_chapter(sheets).values():
-        for exercise in dict.fromkeys(name for sheet in mine for name in sheet.scores):
-            scored = [sheet for sheet in mine if sheet.scores.get(exercise) is not None]
-            own = [sheet.scores[exercise] for sheet in scored]
-            rest = [sum(score or 0.0 for name, score in sheet.scores.items() if name != exercise) for sheet in scored]
-            shares = [sheet.scores[exercise] / sheet.most[exercise] for sheet in scored if sheet.most[exercise]]
-            met = Counter(sheet.named[exercise] for sheet in mine if exercise in sheet.named)
+    for mine in _by_chapter(works).values():
+        for exercise in dict.fromkeys(name for work in mine for name in work.scores):
+            scored = [work for work in mine if work.scores.get(exercise) is not None]
+            own = [work.scores[exercise] for work in scored]
+            rest = [sum(score or 0.0 for name, score in work.scores.items() if name != exercise) for work in scored]
+            shares = [work.scores[exercise] / work.most[exercise] for work in scored if work.most[exercise]]
+            met = Counter(work.named[exercise] for work in mine if exercise in work.named)
             r = correlation(own, rest)
             found.append(
                 Item(
@@ -171,28 +171,28 @@ def interval(r: float | None, n: int) -> tuple[float, float] | None:
     return math.tanh(z - half), math.tanh(z + half)
 
 
-def reliability(sheets: list[Sheet]) -> float | None:
+def reliability(works: list[Work]) -> float | None:
     """Cronbach's alpha of one chapter, of the submissions whose scores are all known."""
-    whole = [list(sheet.scores.values()) for sheet in sheets if None not in sheet.scores.values()]
+    whole = [list(work.scores.values()) for work in works if None not in work.scores.values()]
     if len(whole) < 3 or len(whole[0]) < 2 or (spread := statistics.variance(map(sum, whole))) == 0:
         return None
     k = len(whole[0])
     return k / (k - 1) * (1 - sum(statistics.variance(column) for column in zip(*whole, strict=True)) / spread)
 
 
-def similar(sheets: list[Sheet]) -> list[tuple[Chapter, Pair]]:
+def similar(works: list[Work]) -> list[tuple[Chapter, Pair]]:
     """Pairs of submissions that are nearly the same where the release is not."""
     return [
-        (mine[0].chapter, pair)
-        for mine in _by_chapter(sheets).values()
-        for pair in alike({sheet.person.id: sheet.wording for sheet in mine})
+        (chapter, pair)
+        for chapter, mine in _by_chapter(works).items()
+        for pair in alike({work.person.id: work.wording for work in mine})
     ]
 
 
-def _by_chapter(sheets: list[Sheet]) -> dict[str, list[Sheet]]:
+def _by_chapter(works: list[Work]) -> dict[Chapter, list[Work]]:
     found = defaultdict(list)
-    for sheet in sheets:
-        found[sheet.chapter.stem].append(sheet)
+    for work in works:
+        found[work.chapter].append(work)
     return found
 
 
@@ -214,12 +214,12 @@ def _write(path: Path, rows: Iterable[Iterable[str]]) -> None:
         csv.writer(file).writerows(rows)
 
 
-def write_scores(sheets: list[Sheet], path: Path) -> None:
+def write_scores(works: list[Work], path: Path) -> None:
     """One row a student and exercise, in the order of `HEADER`; a score that waits for a teacher is empty."""
     rows = [
-        (safe(sheet.person.id), sheet.chapter.stem, exercise, _number(score), _number(sheet.most[exercise]))
-        for sheet in sheets
-        for exercise, score in sheet.scores.items()
+        (safe(work.person.id), work.chapter.stem, exercise, _number(score), _number(work.most[exercise]))
+        for work in works
+        for exercise, score in work.scores.items()
     ]
     _write(path, [HEADER, *rows])
 
@@ -236,95 +236,94 @@ def write_items(found: list[Item], path: Path) -> None:
     _write(path, [header, *rows])
 
 
-def write_moodle(sheets: list[Sheet], path: Path) -> None:
+def write_moodle(works: list[Work], path: Path) -> None:
     """A file for Moodle's grade import (Grades, Import, CSV file): map Username, or Email address, to the user."""
-    people, chapters, totals = _gradebook(sheets)
+    people, chapters, totals = _gradebook(works)
     header = ["Username", "First name", "Last name", "Email address", *(_heading(chapter) for chapter in chapters)]
     rows = [
         [
             *map(safe, (person.id, person.first, person.last, person.email)),
-            *(_number(totals.get((person.id, chapter.stem))) for chapter in chapters),
+            *(_number(totals.get((person.id, chapter))) for chapter in chapters),
         ]
         for person in people
     ]
     _write(path, [header, *rows])
 
 
-def write_canvas(sheets: list[Sheet], path: Path) -> None:
+def write_canvas(works: list[Work], path: Path) -> None:
     """A file for the import of Canvas's gradebook; the second row has the points possible."""
-    people, chapters, totals = _gradebook(sheets)
-    most = {sheet.chapter.stem: sheet.points for sheet in sheets}
+    people, chapters, totals = _gradebook(works)
+    most = {work.chapter: work.points for work in works}
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(_heading(chapter) for chapter in chapters)]
-    possible = ["    Points Possible", "", "", "", "", *(_number(most[chapter.stem]) for chapter in chapters)]
+    possible = ["    Points Possible", "", "", "", "", *(_number(most[chapter]) for chapter in chapters)]
     rows = [
         [
             safe(", ".join(part for part in (person.last, person.first) if part) or person.id),
             *map(safe, (person.lms, "", person.id)),
             "",
-            *(_number(totals.get((person.id, chapter.stem))) for chapter in chapters),
+            *(_number(totals.get((person.id, chapter))) for chapter in chapters),
         ]
         for person in people
     ]
     _write(path, [header, possible, *rows])
 
 
-def _gradebook(sheets: list[Sheet]) -> tuple[list[Person], list[Chapter], dict[tuple[str, str], float]]:
-    people = {sheet.person.id: sheet.person for sheet in sheets}
-    chapters = {sheet.chapter.stem: sheet.chapter for sheet in sheets}
-    totals = {(sheet.person.id, sheet.chapter.stem): sheet.total for sheet in sheets}
-    return [people[id] for id in sorted(people)], list(chapters.values()), totals
+def _gradebook(works: list[Work]) -> tuple[list[Person], list[Chapter], dict[tuple[str, Chapter], float]]:
+    people = {work.person.id: work.person for work in works}
+    totals = {(work.person.id, work.chapter): work.total for work in works}
+    return [people[id] for id in sorted(people)], list(_by_chapter(works)), totals
 
 
 def _heading(chapter: Chapter) -> str:
     return safe(f"{chapter.id} {chapter.title}")
 
 
-def write_html(sheets: list[Sheet], path: Path) -> None:
+def write_html(works: list[Work], path: Path) -> None:
     """The report as one page that needs no other file, no script and no network."""
-    found = {item.exercise: item for item in items(sheets)}
+    found = {item.exercise: item for item in items(works)}
     chapters = []
-    for mine in _by_chapter(sheets).values():
-        shares = [sheet.total / sheet.points for sheet in mine if sheet.points]
+    for mine in _by_chapter(works).values():
+        shares = [work.total / work.points for work in mine if work.points]
         bins = Counter(min(int(10 * share), 9) for share in shares)
-        seconds = sorted(sheet.seconds for sheet in mine if sheet.seconds is not None)
-        exercises = [found[name] for name in dict.fromkeys(name for sheet in mine for name in sheet.scores)]
+        seconds = sorted(work.seconds for work in mine if work.seconds is not None)
+        exercises = [found[name] for name in dict.fromkeys(name for work in mine for name in work.scores)]
         chapters.append(
             {
                 "chapter": mine[0].chapter,
-                "sheets": mine,
+                "works": mine,
                 "bins": [bins[i] for i in range(10)],
                 "tallest": max(bins.values(), default=1),
                 "mean": statistics.fmean(shares) if shares else None,
                 "median": statistics.median(shares) if shares else None,
                 "alpha": reliability(mine),
-                "waiting": sum(None in sheet.scores.values() for sheet in mine),
+                "waiting": sum(None in work.scores.values() for work in mine),
                 "seconds": (statistics.median(seconds), seconds[-1]) if seconds else None,
                 "items": exercises,
                 "dots": [item for item in exercises if item.discrimination is not None],
             }
         )
-    people, shown, totals = _gradebook(sheets)
+    people, shown, totals = _gradebook(works)
     template = Environment(loader=PackageLoader("autograder"), autoescape=select_autoescape()).get_template("report.html")
     text = template.render(
         chapters=chapters,
         people=people,
         shown=shown,
         totals=totals,
-        most={sheet.chapter.stem: sheet.points for sheet in sheets},
-        flagged=[sheet for sheet in sheets if sheet.flags],
-        pairs=similar(sheets),
+        most={work.chapter: work.points for work in works},
+        flagged=[work for work in works if work.flags],
+        pairs=similar(works),
         few=FEW,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(re.sub(r"\n\s*\n+", "\n", text), encoding="utf-8")
 
 
-def write_report(sheets: list[Sheet], folder: Path) -> list[Path]:
+def write_report(works: list[Work], folder: Path) -> list[Path]:
     """Every form of the report, in one folder."""
     files = [folder / name for name in ("report.html", "scores.csv", "exercises.csv", "moodle.csv", "canvas.csv")]
-    write_html(sheets, files[0])
-    write_scores(sheets, files[1])
-    write_items(items(sheets), files[2])
-    write_moodle(sheets, files[3])
-    write_canvas(sheets, files[4])
+    write_html(works, files[0])
+    write_scores(works, files[1])
+    write_items(items(works), files[2])
+    write_moodle(works, files[3])
+    write_canvas(works, files[4])
     return files

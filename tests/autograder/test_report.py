@@ -16,7 +16,7 @@ from autograder.merge import merge
 from autograder.report import (
     HEADER,
     Person,
-    Sheet,
+    Work,
     collect,
     correlation,
     interval,
@@ -44,10 +44,9 @@ SCORES = [  # of six students; None waits
 
 
 @pytest.fixture
-def sheets(toy):
+def works(toy):
     return [
-        Sheet(Person(f"s{i}"), toy, dict(zip(MOST, scores, strict=True)), MOST, seconds=1.0 + i)
-        for i, scores in enumerate(SCORES)
+        Work(Person(f"s{i}"), toy, dict(zip(MOST, scores, strict=True)), MOST, seconds=1.0 + i) for i, scores in enumerate(SCORES)
     ]
 
 
@@ -59,15 +58,15 @@ def rows(path):
 # ---------------------------------------------------------------- statistics
 
 
-def test_difficulty_is_the_mean_share_and_leaves_out_what_waits(sheets):
-    found = {item.exercise: item for item in items(sheets)}
+def test_difficulty_is_the_mean_share_and_leaves_out_what_waits(works):
+    found = {item.exercise: item for item in items(works)}
     assert found["ch99.double"].difficulty == pytest.approx(9 / 18) and found["ch99.double"].students == 6
     assert found["ch99.why"].difficulty == pytest.approx(4 / 10) and found["ch99.why"].students == 5
 
 
-def test_discrimination_is_the_correlation_with_the_sum_of_the_others(sheets):
+def test_discrimination_is_the_correlation_with_the_sum_of_the_others(works):
     table = np.array([[score or 0 for score in row] for row in SCORES], dtype=float)
-    for column, item in enumerate(items(sheets)[:3]):
+    for column, item in enumerate(items(works)[:3]):
         rest = np.delete(table, column, axis=1).sum(axis=1)
         assert item.discrimination == pytest.approx(np.corrcoef(table[:, column], rest)[0, 1])
 
@@ -83,30 +82,30 @@ def test_where_a_correlation_is_not_defined_there_is_none(x, y):
     assert correlation(x, y) is None
 
 
-def test_reliability_is_cronbachs_alpha_of_the_complete_sheets(sheets):
+def test_reliability_is_cronbachs_alpha_of_the_complete_sheets(works):
     table = np.array([row for row in SCORES if None not in row], dtype=float)
     alpha = 4 / 3 * (1 - table.var(axis=0, ddof=1).sum() / table.sum(axis=1).var(ddof=1))
-    assert reliability(sheets) == pytest.approx(alpha)
-    assert reliability(sheets[:2]) is None and reliability([sheets[0]] * 4) is None
+    assert reliability(works) == pytest.approx(alpha)
+    assert reliability(works[:2]) is None and reliability([works[0]] * 4) is None
 
 
-def test_a_note_says_where_a_number_is_uncertain(sheets):
-    assert items(sheets)[0].note == "few students (6): the discrimination is uncertain"
-    assert items(sheets[:2])[0].note == "no discrimination: too few students, or no spread"
-    assert items(sheets * 5)[0].note == ""
-    waits = [Sheet(Person("a"), sheets[0].chapter, {"ch99.why": None}, {"ch99.why": 2.0})]
+def test_a_note_says_where_a_number_is_uncertain(works):
+    assert items(works)[0].note == "few students (6): the discrimination is uncertain"
+    assert items(works[:2])[0].note == "no discrimination: too few students, or no spread"
+    assert items(works * 5)[0].note == ""
+    waits = [Work(Person("a"), works[0].chapter, {"ch99.why": None}, {"ch99.why": 2.0})]
     assert items(waits)[0].note == "nobody’s score is known yet" and items(waits)[0].difficulty is None
 
 
-def test_misconceptions_are_counted_the_most_frequent_first(sheets):
-    for sheet, named in zip(sheets, ["You squared.", "Nothing is doubled.", "You squared."], strict=False):
-        sheet.named["ch99.double"] = named
-    assert items(sheets)[0].misconceptions == [("You squared.", 2), ("Nothing is doubled.", 1)]
+def test_misconceptions_are_counted_the_most_frequent_first(works):
+    for work, named in zip(works, ["You squared.", "Nothing is doubled.", "You squared."], strict=False):
+        work.named["ch99.double"] = named
+    assert items(works)[0].misconceptions == [("You squared.", 2), ("Nothing is doubled.", 1)]
 
 
-def test_a_late_penalty_takes_from_the_total_and_never_below_zero(sheets):
-    sheets[0].penalty, sheets[4].penalty = 1.5, 1.0
-    assert sheets[0].total == 5.5 and sheets[4].total == 0.0
+def test_a_late_penalty_takes_from_the_total_and_never_below_zero(works):
+    works[0].penalty, works[4].penalty = 1.5, 1.0
+    assert works[0].total == 5.5 and works[4].total == 0.0
 
 
 # ---------------------------------------------------------------- who is alike
@@ -177,57 +176,57 @@ def test_a_class_of_thousands_is_compared_in_a_moment():
 # ---------------------------------------------------------------- files
 
 
-def test_the_scores_have_a_row_a_student_and_exercise(sheets, tmp_path):
-    write_scores(sheets, tmp_path / "new" / "scores.csv")
+def test_the_scores_have_a_row_a_student_and_exercise(works, tmp_path):
+    write_scores(works, tmp_path / "new" / "scores.csv")
     table = rows(tmp_path / "new" / "scores.csv")
     assert table[0] == list(HEADER) and len(table) == 1 + 6 * 4
     assert ["s0", "ch99_toy", "ch99.double", "3", "3"] in table and ["s4", "ch99_toy", "ch99.why", "", "2"] in table
 
 
-def test_the_exercises_have_their_numbers(sheets, tmp_path):
-    write_items(items(sheets), tmp_path / "exercises.csv")
+def test_the_exercises_have_their_numbers(works, tmp_path):
+    write_items(items(works), tmp_path / "exercises.csv")
     header, first, *_ = rows(tmp_path / "exercises.csv")
     assert dict(zip(header, first, strict=True))["difficulty"] == "0.500"
 
 
-def test_moodles_file_has_a_column_a_chapter(sheets, tmp_path):
-    sheets[0].person = Person("s0", "Ada", "Lovelace", "ada@school.example")
-    write_moodle(sheets, tmp_path / "moodle.csv")
+def test_moodles_file_has_a_column_a_chapter(works, tmp_path):
+    works[0].person = Person("s0", "Ada", "Lovelace", "ada@school.example")
+    write_moodle(works, tmp_path / "moodle.csv")
     header, first, *_ = rows(tmp_path / "moodle.csv")
     assert header == ["Username", "First name", "Last name", "Email address", "ch99 Toy"]
     assert first == ["s0", "Ada", "Lovelace", "ada@school.example", "7"]
 
 
-def test_canvas_file_has_its_five_columns_and_the_points_possible(sheets, tmp_path):
-    sheets[0].person = Person("s0", "Ada", "Lovelace", lms="4711")
-    write_canvas(sheets, tmp_path / "canvas.csv")
+def test_canvas_file_has_its_five_columns_and_the_points_possible(works, tmp_path):
+    works[0].person = Person("s0", "Ada", "Lovelace", lms="4711")
+    write_canvas(works, tmp_path / "canvas.csv")
     header, possible, first, second, *_ = rows(tmp_path / "canvas.csv")
     assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "ch99 Toy"]
     assert possible == ["    Points Possible", "", "", "", "", "7"]
     assert first == ["Lovelace, Ada", "4711", "", "s0", "", "7"] and second[0] == "s1"
 
 
-def test_who_handed_in_one_chapter_of_two_has_an_empty_cell(sheets, tmp_path):
-    other = type(sheets[0].chapter)(sheets[0].chapter.root, "ch98_other")
+def test_who_handed_in_one_chapter_of_two_has_an_empty_cell(works, tmp_path):
+    other = type(works[0].chapter)(works[0].chapter.root, "ch98_other")
     other.__dict__["notebook"] = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Other")])
-    sheets.append(Sheet(Person("s0"), other, {"ch98.one": 1.0}, {"ch98.one": 1.0}))
-    write_moodle(sheets, tmp_path / "moodle.csv")
+    works.append(Work(Person("s0"), other, {"ch98.one": 1.0}, {"ch98.one": 1.0}))
+    write_moodle(works, tmp_path / "moodle.csv")
     assert [row[4:] for row in rows(tmp_path / "moodle.csv")[:3]] == [["ch99 Toy", "ch98 Other"], ["7", "1"], ["5", ""]]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_no_cell_is_a_formula(sheets, tmp_path, start):
-    sheets[0].person = Person(f"{start}cmd()", f"{start}1", f"{start}2", f"{start}3", f"{start}4")
-    sheets[0].named["ch99.double"] = f"{start}x"
-    for path in write_report(sheets, tmp_path)[1:]:
+def test_no_cell_is_a_formula(works, tmp_path, start):
+    works[0].person = Person(f"{start}cmd()", f"{start}1", f"{start}2", f"{start}3", f"{start}4")
+    works[0].named["ch99.double"] = f"{start}x"
+    for path in write_report(works, tmp_path)[1:]:
         assert not [cell for row in rows(path) for cell in row if cell.startswith(start) and not cell[1:2].isdigit()]
 
 
-def test_the_page_has_everything_and_needs_nothing(sheets, tmp_path):
-    sheets[0].flags = ["2 cells were joined"]
-    sheets[1].named["ch99.double"] = "You squared."
-    sheets[0].wording, sheets[1].wording = runs([LOOP]), runs([RENAMED])
-    write_html(sheets, tmp_path / "report.html")
+def test_the_page_has_everything_and_needs_nothing(works, tmp_path):
+    works[0].flags = ["2 cells were joined"]
+    works[1].named["ch99.double"] = "You squared."
+    works[0].wording, works[1].wording = runs([LOOP]), runs([RENAMED])
+    write_html(works, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert not re.findall(r'(?:src|href|url)[=(]"(?!#)', text) and "<script" not in text
     plain = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
@@ -235,13 +234,13 @@ def test_the_page_has_everything_and_needs_nothing(sheets, tmp_path):
     assert "1 submission waits for you to read an answer." in plain
     assert "s0 ch99 2 cells were joined" in plain and "1 × You squared." in plain and "ch99 s0, s1 100 %" in plain
     assert "With fewer than 30 students a discrimination is uncertain" in plain
-    assert text.count('<rect class="bar"') == len({min(int(10 * sheet.total / 7), 9) for sheet in sheets})
+    assert text.count('<rect class="bar"') == len({min(int(10 * work.total / 7), 9) for work in works})
 
 
-def test_what_students_wrote_is_inert_on_the_page(sheets, tmp_path):
-    sheets[0].person, sheets[0].flags = Person("<script>1</script>"), ["<script>2</script>"]
-    sheets[0].named["ch99.double"] = "<script>3</script>"
-    write_html(sheets, tmp_path / "report.html")
+def test_what_students_wrote_is_inert_on_the_page(works, tmp_path):
+    works[0].person, works[0].flags = Person("<script>1</script>"), ["<script>2</script>"]
+    works[0].named["ch99.double"] = "<script>3</script>"
+    write_html(works, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "<script" not in text and text.count("&lt;script&gt;") >= 3
 
@@ -260,17 +259,17 @@ def test_everything_is_collected_from_the_gradebook_and_the_graded_notebooks(mak
     for cell in notebook.cells:
         if grade_id(cell) == "ch99-double":
             cell.outputs = [new_output("stream", name="stdout", text=told + named)]
-    notebook.metadata.autograder, notebook.metadata.seconds = {"seed": 1, "flags": ["2 cells were joined"]}, 1.5
+    notebook.metadata.autograder, notebook.metadata.seconds = {"seed": 1, "flags": ["2 cells were joined"]}, {"total": 1.5}
     points = {"ch99-double": 1.0, "ch99-three": 1.0, "ch99-letter": 1.0, "ch99-why": None}
     book.write(Graded("ada", chapter, notebook, points))
     with Gradebook(book.db_url) as gradebook:
         gradebook.update_or_create_student("ada", first_name="Ada", email="ada@school.example")
-    (sheet,) = collect([chapter], book.db_url)
-    assert sheet.person == Person("ada", "Ada", "", "ada@school.example")
-    assert sheet.scores == {"ch99.double": 1.0, "ch99.three": 1.0, "ch99.letter": 1.0, "ch99.why": None}
-    assert sheet.most == MOST and sheet.total == 3.0 and sheet.points == 7.0
-    assert sheet.named == {"ch99.double": "You squared."} and sheet.flags == ["2 cells were joined"] and sheet.seconds == 1.5
-    assert runs([LOOP]) - sheet.wording <= runs(["def double(x):\n    pass"]) and similar([sheet]) == []
+    (work,) = collect([chapter], book.db_url)
+    assert work.person == Person("ada", "Ada", "", "ada@school.example")
+    assert work.scores == {"ch99.double": 1.0, "ch99.three": 1.0, "ch99.letter": 1.0, "ch99.why": None}
+    assert work.most == MOST and work.total == 3.0 and work.points == 7.0
+    assert work.named == {"ch99.double": "You squared."} and work.flags == ["2 cells were joined"] and work.seconds == 1.5
+    assert runs([LOOP]) - work.wording <= runs(["def double(x):\n    pass"]) and similar([work]) == []
 
 
 def test_a_gradebook_without_the_chapter_gives_nothing(toy, tmp_path):
