@@ -15,7 +15,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import generated, pages
+from book import generated, pages, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from course.widgets import HERE as WIDGETS
 
@@ -55,6 +55,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
+    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, content.read_bytes() if isinstance(content, Path) else content.encode())
     (source / "extra").mkdir(parents=True, exist_ok=True)
@@ -120,7 +121,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     parts = [(caption, members) for caption, members in parts if members]
     return {
         "index.md": generated.index(parts),
-        "reference/formulas.md": generated.formulas(registry, set(chapters)),
+        "reference/formulas.md": generated.formulas(registry, set(chapters), proofs.entries(root)),
         "reference/glossary.md": generated.glossary(registry, set(chapters)),
         "reference/exercises.md": generated.exercises([card for _, members in parts for card in members]),
         "reference/bibliography.md": generated.bibliography(registry),

@@ -1,6 +1,7 @@
 """The pages that no one writes by hand: the index and the reference pages."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -94,8 +95,8 @@ def index(parts: list[tuple[str, list[Card]]]) -> str:
     return _lines(lines)
 
 
-def formulas(registry: Registry, there: set[str]) -> str:
-    """All formulas with their receipts, by chapter."""
+def formulas(registry: Registry, there: set[str], proofs: Mapping[str, list[str]]) -> str:
+    """All formulas with their receipts, by chapter; `proofs` has the lines that show a theorem, by its name as evidence."""
     lines = ["# Formulas and their receipts", "", "A receipt says how we know. From strong to weak:", ""]
     counts = {kind: sum(formula.receipt == kind for formula in registry.formulas.values()) for kind in RECEIPT_MEANS}
     lines += ["| Receipt | Means | Formulas |", "|:---|:---|---:|"]
@@ -106,11 +107,11 @@ def formulas(registry: Registry, there: set[str]) -> str:
             if chapter in there:
                 lines += [f"[To the chapter](../{chapter}/{chapter}.ipynb)", ""]
             for formula in members:
-                lines += _formula(formula)
+                lines += _formula(formula, proofs.get(formula.evidence, []))
     return _lines(lines)
 
 
-def _formula(formula: Formula) -> list[str]:
+def _formula(formula: Formula, proof: list[str]) -> list[str]:
     named = f"`{formula.evidence}`" if formula.evidence else ""
     return [
         f"(formula-{formula.id})=",
@@ -124,6 +125,7 @@ def _formula(formula: Formula) -> list[str]:
         formula.does,
         "",
         *([f"[{evidence(formula)} {named}]{{.facts}}"] if evidence(formula) or named else []),
+        *proof,
         "::::",
         "",
     ]
