@@ -59,9 +59,9 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
         if path.is_file():
             name = f"evidence/{path.stem}.md" if path.suffix == ".py" else f"evidence/proofs/{path.stem}.md"
             made[name] = _page(path.read_text(encoding="utf-8"), file, uses, hide)
-    for stem in sorted({stem for stems in records(root).values() for stem in stems}):
-        if (root / "experiments" / f"{stem}.py").is_file() and record_file(root, stem).is_file():
-            made[f"evidence/experiments/{stem}.md"] = _experiment(root, stem, hide)
+    for path in sorted((root / "experiments").glob("*.py")):
+        if record_file(root, path.stem).is_file():
+            made[f"evidence/experiments/{path.stem}.md"] = _experiment(root, path.stem, hide)
     return made
 
 
@@ -96,9 +96,19 @@ def _page(text: str, file: str, uses: dict[str, list[str]], hide: Callable[[str]
         lines += ["", _fenced(f"pytest {file}", "bash")]
     for name, code in (_theorems if proof else _functions)(text, set(uses)):
         if name:
-            lines += ["", f"({label(f'{file}::{name}')})=", f"## `{name}`", "", f"Behind {', '.join(uses[name])}."]
+            lines += [
+                "",
+                f"({label(f'{file}::{name}')})=",
+                f"## {_words(name)}",
+                "",
+                f"`{name}` stands behind {', '.join(uses[name])}.",
+            ]
         lines += ["", _fenced(hide(code), "coq" if proof else "python")]
     return "\n".join(lines) + "\n"
+
+
+def _words(name: str) -> str:
+    return name.removeprefix("test_").replace("_", " ").capitalize()
 
 
 def _fenced(code: str, language: str) -> str:
