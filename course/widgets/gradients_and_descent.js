@@ -1,3 +1,5 @@
+// Descent on x²: the walk down the parabola, and x against the step.
+
 const STEPS = 10;
 const REACH = 5; // x from −5 to 5
 
@@ -24,75 +26,52 @@ function said(start, rate) {
   );
 }
 
-// The points of a path inside a frame; what leaves it ends at its edge.
-function inside(points, left, right, top, bottom) {
-  const shown = points.findIndex(([x, y]) => x < left || x > right || y < top || y > bottom);
-  return shown < 0 ? points : points.slice(0, shown);
+// The steps up to the first that leaves the frame.
+function shown(path) {
+  const out = path.findIndex((x) => Math.abs(x) > REACH);
+  return out < 0 ? path : path.slice(0, out);
 }
 
-function trace(points, colour) {
-  const group = svg("g");
-  group.append(svg("polyline", { points: points.map((p) => p.join(",")).join(" "), fill: "none", stroke: colour, "stroke-width": 1.5 }));
-  for (const [cx, cy] of points) group.append(svg("circle", { cx, cy, r: 4, fill: colour }));
-  return group;
+function valley(path, box) {
+  const frame = chart({ x: [-REACH, REACH], y: [0, REACH ** 2], box, xTicks: [-4, -2, 0, 2, 4], xLabel: "x", yLabel: "f(x) = x²" });
+  const grid = Array.from({ length: 81 }, (_, i) => -REACH + (i * 2 * REACH) / 80);
+  frame.line(grid.map((x) => [x, x * x]), { colour: null, width: 1.5 });
+  frame.line(path.map((x) => [x, x * x]), { colour: "query", width: 1.5 });
+  for (const x of path) frame.dot(x, x * x, { colour: "query", r: 4 });
+  return frame;
 }
 
-function valley(start, rate) {
-  const group = svg("g");
-  const [left, width, bottom, height] = [10, 270, 205, 175];
-  const at = (x) => [left + ((x + REACH) / (2 * REACH)) * width, bottom - (x * x / REACH ** 2) * height];
-  const curve = Array.from({ length: 81 }, (_, i) => at(-REACH + (i * 2 * REACH) / 80).join(","));
-  group.append(svg("polyline", { points: curve.join(" "), fill: "none", stroke: "currentColor", "stroke-opacity": 0.6, "stroke-width": 2 }));
-  group.append(trace(inside(walk(start, rate).map(at), left, left + width, bottom - height, bottom), "var(--query)"));
-  for (const x of [-4, -2, 0, 2, 4]) group.append(text(at(x)[0], bottom + 17, x, { "text-anchor": "middle" }));
-  group.append(text(left, 16, "f(x) = x²"));
-  return group;
-}
-
-function steps(start, rate) {
-  const group = svg("g");
-  const [left, width, middle, half] = [325, 260, 118, 87];
-  const at = (x, k) => [left + (k / STEPS) * width, middle - (x / REACH) * half];
-  for (const x of [-4, -2, 0, 2, 4]) {
-    const y = at(x, 0)[1];
-    group.append(svg("line", { x1: left, x2: left + width, y1: y, y2: y, stroke: "currentColor", "stroke-opacity": x ? 0.2 : 0.6 }));
-    group.append(text(left - 8, y + 4, x, { "text-anchor": "end" }));
-  }
-  group.append(trace(inside(walk(start, rate).map(at), left, left + width, middle - half, middle + half), "var(--weights)"));
-  for (const k of [0, 5, 10]) group.append(text(at(0, k)[0], 222, k, { "text-anchor": "middle" }));
-  group.append(text(left, 16, "x against the step k"));
-  return group;
+function overSteps(path, box) {
+  const frame = chart({ x: [0, STEPS], y: [-REACH, REACH], box, xTicks: [0, 2, 4, 6, 8, 10], yTicks: [-4, -2, 0, 2, 4], xLabel: "step k", yLabel: "x after k steps" });
+  frame.line(path.map((x, k) => [k, x]), { colour: "query", width: 1.5 });
+  path.forEach((x, k) => frame.dot(k, x, { colour: "query", r: 4 }));
+  return frame;
 }
 
 export default {
   render({ model, el }) {
-    el.classList.add("course-widget");
-    const drawing = picture(600, 230, "");
-    const line = element("p", { class: "course-said", "aria-live": "polite" });
-    const change = (name, value) => {
-      model.set(name, value);
-      model.save_changes();
-      draw();
-    };
-    const rate = slider({
-      label: "learning rate η", min: 0.01, max: 1.2, step: 0.01, value: model.get("rate"),
-      onInput: (x) => change("rate", x),
-    });
+    const put = connect(model, el, ["rate", "start"], draw);
+    const now = () => ({ rate: model.get("rate"), start: model.get("start") });
+    const rate = slider({ label: "learning rate η", min: 0.01, max: 1.2, step: 0.01, value: now().rate, onInput: (x) => put({ rate: x }) });
     const start = slider({
-      label: "start x₀", min: -4, max: 4, step: 0.1, value: model.get("start"),
-      format: (x) => x.toFixed(1), onInput: (x) => change("start", x),
+      label: "start", min: -4, max: 4, step: 0.1, value: now().start, format: (x) => number(x, 1), onInput: (x) => put({ start: x }),
     });
-    function draw() {
-      const [from, eta] = [model.get("start"), model.get("rate")];
-      rate.set(eta);
-      start.set(from);
-      drawing.replaceChildren(valley(from, eta), steps(from, eta));
-      drawing.describe(said(from, eta));
-      line.textContent = said(from, eta);
+    const figure = drawing("", (width) => {
+      const path = shown(walk(now().start, now().rate));
+      const wide = width >= 520;
+      const half = wide ? width / 2 : width;
+      const [x, y] = wide ? [half, 0] : [0, 245];
+      return [y + 250, valley(path, [30, 30, half - 46, 165]), overSteps(path, [x + 30, y + 30, half - 46, 165])];
+    });
+    const told = sentence();
+    function draw(state) {
+      rate.set(state.rate);
+      start.set(state.start);
+      figure.redraw();
+      figure.describe(`The steps on the parabola, and x against the step. ${said(state.start, state.rate)}`);
+      told.say(said(state.start, state.rate));
     }
-    model.on("change:rate", draw);
-    model.on("change:start", draw);
-    el.append(rate, start, drawing, line);
-    draw();
+    el.append(rate, start, figure, told);
+    draw(now());
   },
 };

@@ -112,47 +112,47 @@ wrong(
     see="which-learning-rates-converge",
 )
 
-# ---------------------------------------------------------------- f02.best_rate
+# ---------------------------------------------------------------- f02.best_step
 
-AB = 'a, b = sympy.symbols("a b", positive=True)\n'
+ABUV = 'a, b, u, v = sympy.symbols("a b u v", positive=True)\n'
 
-right("f02.best_rate", cell(AB + "best_rate = 1 / ((a + b) / 2)\nbest_factor = 1 - a * best_rate"))
-right("f02.best_rate", cell(AB + "best_rate = 2 / (a + b)\nbest_factor = (b / a - 1) / (b / a + 1)"))
+right("f02.best_step", cell(ABUV + "g, h = a * u, b * v\nbest_step = (g * g + h * h) / (a * g * g + b * h * h)"))
+right("f02.best_step", cell(ABUV + "r = (b * v / (a * u)) ** 2\nbest_step = (1 + r) / (a + b * r)"))
 wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = 1 / b\nbest_factor = 1 - a / b"),
-    "That rate is perfect for the steep axis. A little more, and the flat axis gains while the steep one can afford it.",
+    "f02.best_step",
+    cell(ABUV + "best_step = (a * u**2 + b * v**2) / (a**2 * u**2 + b**2 * v**2)"),
+    "That step brings w as near to the bottom as it can. Asked is the lowest f, which counts the steep axis more.",
     see="descent-in-many-dimensions",
 )
 wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = 2 / b\nbest_factor = 1 - 2 * a / b"),
-    "At that rate the steep axis does not shrink at all: its factor is −1.",
+    "f02.best_step",
+    cell(ABUV + "best_step = 2 / (a + b)"),
+    "That is the best rate that stays the same for ever. For one step it matters where you stand.",
     see="descent-in-many-dimensions",
 )
 wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = (1 / a + 1 / b) / 2\nbest_factor = (b - a) / (2 * a)"),
-    "You averaged the two perfect rates. Average the curvatures instead: with a much flatter axis your rate is beyond the limit.",
+    "f02.best_step",
+    cell(ABUV + "best_step = (a**3 * u**2 + b**3 * v**2) / (a**2 * u**2 + b**2 * v**2)"),
+    "Upside down: that is the curvature along the gradient, and the best step is 1 over it.",
+    see="which-learning-rates-converge",
+)
+wrong(
+    "f02.best_step",
+    cell(ABUV + "best_step = (a**2 * u**2 + b**2 * v**2) / (a * u**2 + b * v**2)"),
+    "The curvature is needed along the gradient (au, bv), not along the way from the bottom (u, v).",
     see="descent-in-many-dimensions",
 )
 wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = 1 / (a + b)\nbest_factor = b / (a + b)"),
-    "Half of it: set 1 − ηa equal to −(1 − ηb), with the minus sign of the axis that overshoots.",
-    see="descent-in-many-dimensions",
+    "f02.best_step",
+    cell(ABUV + "best_step = 1 / b"),
+    "That step is perfect for the steep axis alone.",
+    see="which-learning-rates-converge",
 )
 wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = 2 / (a + b)\nbest_factor = (a - b) / (a + b)"),
-    "The rate is right. The factor is asked for as a size, which is not negative, and b is the larger curvature.",
-    see="descent-in-many-dimensions",
-)
-wrong(
-    "f02.best_rate",
-    cell(AB + "best_rate = 1 / sympy.sqrt(a * b)\nbest_factor = 1 - sympy.sqrt(a / b)"),
-    "The geometric mean of the curvatures does not balance the two factors; set them equal and solve.",
-    see="descent-in-many-dimensions",
+    "f02.best_step",
+    cell(ABUV + "best_step = 2 * (a**2 * u**2 + b**2 * v**2) / (a**3 * u**2 + b**3 * v**2)"),
+    "At that step f is back at the height where it started. The lowest point of a parabola is half way.",
+    see="which-learning-rates-converge",
 )
 
 # ---------------------------------------------------------------- f02.careful
