@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import sympy
 import torch
 
 from autograder.answers import cell, right, wrong
@@ -182,7 +181,11 @@ def from_a_list_of_rates(f, gradient, w, rate, steps):
     return torch.stack(path)
 
 
-@wrong("f02.careful", "You never shorten a step: at a rate that is too large the walk flies apart.", see="which-learning-rates-converge")
+@wrong(
+    "f02.careful",
+    "You never shorten a step: at a rate that is too large the walk flies apart.",
+    see="which-learning-rates-converge",
+)
 def plain_descent(f, gradient, w, rate, steps):
     path = [w]
     for _ in range(steps):
@@ -280,7 +283,11 @@ def last_try_is_taken(f, gradient, w, rate, steps):
     return torch.stack(path)
 
 
-@wrong("f02.careful", "You return the points after the start only: there are steps + 1, the start first.", see="descent-in-many-dimensions")
+@wrong(
+    "f02.careful",
+    "You return the points after the start only: there are steps + 1, the start first.",
+    see="descent-in-many-dimensions",
+)
 def start_left_out(f, gradient, w, rate, steps):
     path = []
     for _ in range(steps):
@@ -371,7 +378,11 @@ def penalised_bias(X, W, b, Y, penalty):
     return 2 / len(X) * X.T @ errors + 2 * penalty * W, 2 / len(X) * errors.sum(dim=0) + 2 * penalty * b
 
 
-@wrong("f02.ridge", "The errors have the wrong sign: the loss grows with what is predicted less what is wanted.", see="the-linear-model")
+@wrong(
+    "f02.ridge",
+    "The errors have the wrong sign: the loss grows with what is predicted less what is wanted.",
+    see="the-linear-model",
+)
 def wrong_sign(X, W, b, Y, penalty):
     errors = Y - X @ W - b
     return 2 / len(X) * X.T @ errors + 2 * penalty * W, 2 / len(X) * errors.sum(dim=0)
@@ -580,5 +591,15 @@ def shape_not_compared(f, gradient, w):
 
 right("f02.prediction", 1)
 right("f02.prediction", 10.0)
-wrong("f02.prediction", 0, "Zero times smaller is not a size: write 1 if you think that the edge stays where it is.", see="an-experiment-where-is-the-edge")
-wrong("f02.prediction", -100, "The number of times must be positive; smaller is said already.", see="an-experiment-where-is-the-edge")
+wrong(
+    "f02.prediction",
+    0,
+    "Zero times smaller is not a size: write 1 if you think that the edge stays where it is.",
+    see="an-experiment-where-is-the-edge",
+)
+wrong(
+    "f02.prediction",
+    -100,
+    "The number of times must be positive; smaller is said already.",
+    see="an-experiment-where-is-the-edge",
+)

@@ -108,7 +108,10 @@ def test_grad_check_tells_right_from_wrong():
 def test_the_widget_computes_what_the_reference_computes():
     node = shutil.which("node")
     assert node, "node is needed to test the widget's arithmetic"
-    library, source = (HERE / "library.js").read_text(), (HERE / "gradients_and_descent.js").read_text().split("export default")[0]
+    library, source = (
+        (HERE / "library.js").read_text(),
+        (HERE / "gradients_and_descent.js").read_text().split("export default")[0],
+    )
     cases = [(3.0, 0.1), (-2.5, 0.5), (4.0, 0.9), (3.0, 1.0), (1.5, 1.1), (0.0, 0.3)]
     script = f"{library}{source}\nconst cases = {json.dumps(cases)};\n"
     script += "console.log(JSON.stringify(cases.map(([x, rate]) => [walk(x, rate), said(x, rate)])));"
