@@ -3,11 +3,7 @@
 import html
 import inspect
 import re
-<<<<<<< HEAD
-from collections.abc import Mapping
-=======
 from collections.abc import Iterable, Mapping
->>>>>>> formats
 from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
@@ -105,26 +101,6 @@ def index(parts: list[tuple[str, list[Card]]]) -> str:
     return _lines(lines)
 
 
-<<<<<<< HEAD
-def formulas(registry: Registry, there: set[str], proofs: Mapping[str, list[str]]) -> str:
-    """All formulas with their receipts, by chapter; `proofs` has the lines that show a theorem, by its name as evidence."""
-    lines = ["# Formulas and their receipts", "", "A receipt says how we know. From strong to weak:", ""]
-    counts = {kind: sum(formula.receipt == kind for formula in registry.formulas.values()) for kind in RECEIPT_MEANS}
-    lines += ["| Receipt | Means | Formulas |", "|:---|:---|---:|"]
-    lines += [f"| [{kind}]{{.receipt .receipt-{kind}}} | {means} | {counts[kind]} |" for kind, means in RECEIPT_MEANS.items()]
-    for chapter, title in registry.chapters.items():
-        if members := registry.of(chapter):
-            lines += ["", f"## {title}", ""]
-            if chapter in there:
-                lines += [f"[To the chapter](../{chapter}/{chapter}.ipynb)", ""]
-            for formula in members:
-                lines += _formula(formula, proofs.get(formula.evidence, []))
-    return _lines(lines)
-
-
-def _formula(formula: Formula, proof: list[str]) -> list[str]:
-    named = f"`{formula.evidence}`" if formula.evidence else ""
-=======
 def formulas(
     registry: Registry, there: set[str], records: Mapping[str, list[str]], proofs: Mapping[str, list[str]] = MappingProxyType({})
 ) -> str:
@@ -188,7 +164,6 @@ def _formula(formula: Formula, chapter: str, records: list[str], proof: list[str
         else []
     )
     links += [f"{{ref}}`experiment and record <{evidence_pages.experiment_label(stem)}>`" for stem in records]
->>>>>>> formats
     return [
         f"(formula-{formula.id})=",
         f"::::{{div}} formula is-{chapter_id(formula.chapter)} is-{formula.receipt}",
@@ -200,14 +175,9 @@ def _formula(formula: Formula, chapter: str, records: list[str], proof: list[str
         "",
         formula.does,
         "",
-<<<<<<< HEAD
-        *([f"[{evidence(formula)} {named}]{{.facts}}"] if evidence(formula) or named else []),
-        *proof,
-=======
         *([f"[{said}]{{.facts}}", ""] if said else []),
         *proof,
         f"[{' · '.join([chapter, *links])}]{{.facts}}",
->>>>>>> formats
         "::::",
         "",
     ]
