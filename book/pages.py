@@ -69,7 +69,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
             _dress(cell, exercise, role)
         cells.append(cell)
         if solutions and role == "answer":
-            cells.append(_solution(source.cells[number], exercise))
+            cells.append(solution(source.cells[number], exercise))
     if problems:
         raise PageError("\n".join(problems))
     result = deepcopy(source)
@@ -261,7 +261,7 @@ def _dress(cell: NotebookNode, exercise: Exercise, role: str) -> None:
         cell.source = f"::::{{div}} exercise-written\n{cell.source}\n::::"
 
 
-def _solution(cell: NotebookNode, exercise: Exercise) -> NotebookNode:
+def solution(cell: NotebookNode, exercise: Exercise) -> NotebookNode:
     """A folded solution, from the answer cell of the source."""
     lines = [line for line in cell.source.splitlines() if not re.search(r"### (BEGIN|END) (SOLUTION|MARK SCHEME)", line)]
     inside = "\n".join(lines)

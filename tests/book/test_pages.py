@@ -124,7 +124,7 @@ def test_pages_are_light_and_have_their_landmarks(site):
         for landmark in (
             '<main id="main-content"',
             '<nav class="book-nav" id="book-nav" aria-label="Book">',
-            'role="search"',
+            'class="search" role="search" aria-label="Book"',
             "<footer",
         ):
             assert page.count(landmark) == 1
