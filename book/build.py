@@ -15,7 +15,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, generated, pages, proofs
+from book import data, evidence_pages, generated, metadata, pages, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -59,8 +59,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
+    assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
     for name, content in {**files, **assets}.items():
-        write(source / name, content.read_bytes() if isinstance(content, Path) else content.encode())
+        write(source / name, _bytes(content))
     (source / "extra").mkdir(parents=True, exist_ok=True)
     kept = {source / name for name in (*files, *assets)}
     for path in source.rglob("*"):
@@ -137,7 +138,14 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     }
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
+    made[metadata.CARDS] = metadata.cards(in_order)
     return made | {f"extra/{name}": text for name, text in data.files(registry, where).items()}
+
+
+def _bytes(content: str | bytes | Path) -> bytes:
+    if isinstance(content, Path):
+        return content.read_bytes()
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def write(path: Path, content: bytes) -> bool:
