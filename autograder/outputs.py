@@ -2,9 +2,11 @@
 
 import contextlib
 import re
+from collections.abc import Mapping
 
 import bleach
-from nbconvert.filters import markdown2html
+from jinja2 import pass_context
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode, v4
 
 LONGEST_HTML = 100_000  # characters; what is longer is shown as its plain text
@@ -68,9 +70,14 @@ def _allowed(tag: str, name: str, value: str) -> bool:
     return tag in ("td", "th") and name in ("colspan", "rowspan") and value.isdigit()
 
 
-def safe_markdown(text: str) -> str:
-    """Markdown as clean HTML. Mathematics stays as it is."""
-    return clean_html(markdown2html(text))
+@pass_context
+def safe_markdown(context: Mapping, text: str) -> str:
+    """A filter of nbconvert's templates: Markdown as clean HTML, with the pictures that were pasted into the cell.
+
+    Mathematics stays as it is.
+    """
+    pictures = context.get("cell", {}).get("attachments", {})
+    return clean_html(MarkdownWithMath(renderer=IPythonRenderer(escape=False, attachments=pictures)).render(text))
 
 
 def plain(text: str) -> str:

@@ -285,7 +285,7 @@ def test_a_chapter_that_was_not_graded_is_told(toy, tmp_path):
         "<scr<script>ipt>alert(1)</script>",
     ],
 )
-@pytest.mark.parametrize("clean", [clean_html, safe_markdown])
+@pytest.mark.parametrize("clean", [clean_html, lambda text: safe_markdown({}, text)])
 def test_nothing_in_html_runs_or_loads(html, clean):
     tags = re.findall(r"<[^>]*>", clean(html))
     allowed = r'</?(b|p|a|div|table|tbody|img|h1)>|<img alt="[^"<>]*">'
@@ -297,7 +297,10 @@ def test_a_table_and_an_embedded_picture_stay():
     assert clean_html(table).replace("<tbody>", "").replace("</tbody>", "") == table
     picture = '<img alt="a" src="data:image/png;base64,iVBORw0KGgo=">'
     assert clean_html(picture) == picture
-    assert "$a &lt; b$" in safe_markdown("so $a < b$")
+    assert "$a &lt; b$" in safe_markdown({}, "so $a < b$")
+    pasted = {"cell": {"attachments": {"page.png": {"image/png": "iVBORw0KGgo="}, "bad.png": {"image/png": "x' onerror='1"}}}}
+    assert safe_markdown(pasted, "![a](attachment:page.png)") == f"<p>{picture}</p>\n"
+    assert safe_markdown(pasted, "![b](attachment:bad.png)") == '<p><img alt="b"></p>\n'
 
 
 def test_outputs_keep_what_is_safe_and_lose_the_rest():
