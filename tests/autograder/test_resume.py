@@ -68,7 +68,19 @@ def test_what_has_not_changed_is_not_run_again(chapter, runs):
 
 @pytest.mark.parametrize(
     "change",
-    ["notebook", "file", "timestamp", "source", "answers", "released file", "limits", "policy", "versions", "scores", "graded notebook"],
+    [
+        "notebook",
+        "file",
+        "timestamp",
+        "source",
+        "answers",
+        "released file",
+        "limits",
+        "policy",
+        "versions",
+        "scores",
+        "graded notebook",
+    ],
 )
 def test_whatever_matters_is_run_again(chapter, runs, monkeypatch, change):
     book, options, again = Book(chapter.root), Options(), ["s0", "s1", "s2"]
