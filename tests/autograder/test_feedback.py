@@ -9,8 +9,9 @@ from nbformat.v4 import new_code_cell, new_output
 from nbgrader.api import Gradebook
 
 from autograder.chapters import CourseError, grade_id
+from autograder.course_folder import Release
 from autograder.feedback import page, said, write_feedback
-from autograder.grade import Book, Graded
+from autograder.grade import Book, Graded, write
 from autograder.merge import merge
 from autograder.outputs import clean_html, error_shown, inert, safe_markdown
 from autograder.scoring import score
@@ -47,9 +48,8 @@ def graded(toy, perfect):
         prepare(perfect)
         notebook = merge(toy, perfect.notebook).notebook
         for cell in notebook.cells:
-            cell.outputs = ({**ALL_RIGHT, **(outputs or {})}).get(grade_id(cell), []) if cell.cell_type == "code" else None
-            if cell.outputs is None:
-                del cell["outputs"]
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = {**ALL_RIGHT, **(outputs or {})}.get(grade_id(cell), []), 1
         return notebook
 
     return graded
@@ -228,10 +228,9 @@ def book(toy, make, graded):
     """A gradebook with one graded submission, of somebody named ada."""
     chapter = make()
     book = Book(chapter.root)
-    book.register(chapter)
+    book.register(chapter, Release.of(chapter))
     notebook = graded({"ch99-double": [printed(SQUARED), result(1.0)]})
-    points = {"ch99-double": 1.0, "ch99-three": 1.0, "ch99-letter": 1.0, "ch99-why": None}
-    book.write(Graded("ada", chapter, notebook, points))
+    write(book, [Graded("ada", chapter, notebook, {"ch99-double": 1.0, "ch99-three": 1.0, "ch99-letter": 1.0, "ch99-why": None})])
     return chapter, book
 
 
@@ -299,7 +298,7 @@ def test_a_table_and_an_embedded_picture_stay():
     assert clean_html(picture) == picture
     assert "$a &lt; b$" in safe_markdown({}, "so $a < b$")
     pasted = {"cell": {"attachments": {"page.png": {"image/png": "iVBORw0KGgo="}, "bad.png": {"image/png": "x' onerror='1"}}}}
-    assert safe_markdown(pasted, "![a](attachment:page.png)") == f"<p>{picture}</p>\n"
+    assert safe_markdown(pasted, "![a](attachment:page.png)") == '<p><img src="data:image/png;base64,iVBORw0KGgo=" alt="a"></p>\n'
     assert safe_markdown(pasted, "![b](attachment:bad.png)") == '<p><img alt="b"></p>\n'
 
 

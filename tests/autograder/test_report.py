@@ -11,7 +11,8 @@ from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
 
 from autograder.chapters import grade_id
-from autograder.grade import Book, Graded
+from autograder.course_folder import Release
+from autograder.grade import Book, Graded, write
 from autograder.merge import merge
 from autograder.report import (
     HEADER,
@@ -251,7 +252,7 @@ def test_what_students_wrote_is_inert_on_the_page(works, tmp_path):
 def test_everything_is_collected_from_the_gradebook_and_the_graded_notebooks(make, perfect):
     chapter = make()
     book = Book(chapter.root)
-    book.register(chapter)
+    book.register(chapter, Release.of(chapter))
     perfect.answer(double=LOOP)
     notebook = merge(chapter, perfect.notebook).notebook
     told = "ch99.double: 1 of 3 points.\n- any shape: off. Read: Doubling (#doubling).\n"
@@ -261,7 +262,7 @@ def test_everything_is_collected_from_the_gradebook_and_the_graded_notebooks(mak
             cell.outputs = [new_output("stream", name="stdout", text=told + named)]
     notebook.metadata.autograder, notebook.metadata.seconds = {"seed": 1, "flags": ["2 cells were joined"]}, {"total": 1.5}
     points = {"ch99-double": 1.0, "ch99-three": 1.0, "ch99-letter": 1.0, "ch99-why": None}
-    book.write(Graded("ada", chapter, notebook, points))
+    write(book, [Graded("ada", chapter, notebook, points)])
     with Gradebook(book.db_url) as gradebook:
         gradebook.update_or_create_student("ada", first_name="Ada", email="ada@school.example")
     (work,) = collect([chapter], book.db_url)
