@@ -181,7 +181,7 @@ class Run:
                     shell.run(cell.source)
             return shell.outputs
         except checks.Stopped as error:
-            return [*shell.outputs, _told("Stopped", f"The tests did not run to their end. {error}")]
+            return [*shell.outputs, _told("Stopped", f"The tests did not run to their end: {error}")]
         except Exception as error:
             return [*shell.outputs, _told(type(error).__name__, f"The tests did not run to their end: {error}")]
 
@@ -209,7 +209,7 @@ class Run:
     @contextlib.contextmanager
     def _limited(self):
         """The limit of a cell for what runs on this side; what asks the student's side has its own."""
-        self.end = time.monotonic() + self.limits.cell
+        self.until = time.monotonic() + self.limits.cell
         signal.setitimer(signal.ITIMER_REAL, self.limits.cell + SLACK, SLACK)
         try:
             yield
@@ -217,7 +217,7 @@ class Run:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _too_long(self, *_):
-        end = max(self.end, self.session.test_end or 0.0)
+        end = max(self.until, self.session.test_end or 0.0)
         if not self.busy and time.monotonic() > end + SLACK / 2:
             raise checks.Stopped(f"The tests took longer than the limit of {self.limits.cell:g} s.")
 
