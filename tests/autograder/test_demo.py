@@ -12,7 +12,7 @@ from autograder import demo
 from autograder.answers import load
 from autograder.chapters import find_chapters
 from autograder.feedback import write_feedback
-from autograder.grade import Book, grade
+from autograder.grade import Book, Options, grade
 from autograder.report import rows, write_csv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def done(request, toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "demo"
     (chapter,) = demo.prepare(source.root, folder, [source.stem])
     book = Book(folder)
-    grade([chapter], book, jobs=1, seed=demo.SEED)
+    grade([chapter], book, Options(seed=demo.SEED))
     return chapter, source, book
 
 
@@ -114,9 +114,9 @@ def test_a_file_of_the_class_is_broken(toy, tmp_path):
         nbformat.read(tmp_path / "demo" / "submitted" / demo.BROKEN / chapter.stem / f"{chapter.stem}.ipynb", as_version=4)
 
 
-def test_the_class_has_twelve_heads_and_later_chapters_have_no_blank(tmp_path):
+def test_the_class_hands_in_every_wrong_answer_and_later_chapters_have_no_blank(tmp_path):
     chapters = demo.prepare(ROOT, tmp_path / "demo")
-    assert len(list((tmp_path / "demo" / "submitted").iterdir())) == 12
+    assert 12 <= len(list((tmp_path / "demo" / "submitted").iterdir())) <= 4 + len(demo.MIXED)
     for chapter in chapters[1:]:
         answers = load(chapter.answers)
         for student in (demo.BLANK, demo.BROKEN):
