@@ -131,6 +131,9 @@ def trace_vec(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     Raises:
         ValueError: if AB is not square.
     """
+    (m, n), of_B = _matrix(A), _matrix(B)
+    if of_B != (n, m):
+        raise ValueError(f"the product of ({m}, {n}) and {of_B} has no trace: B must be ({n}, {m})")
     return inner(vec(A.T), vec(B))
 
 
