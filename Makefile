@@ -6,7 +6,7 @@ export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab book release grade check tables lock clean
+.PHONY: help setup demo test proofs lab book release grade check tables lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -20,7 +20,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-demo: $(READY)  ## the main job: release the chapters, make a class of twelve, grade it, write build/demo/
+demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo
@@ -28,8 +28,12 @@ demo: $(READY)  ## the main job: release the chapters, make a class of twelve, g
 test: $(READY)  ## all tests: code, chapters, receipts, release, book
 	ruff check
 	ruff format --check autograder book conftest.py course experiments tests
+	python -m book.proofs --install --check
 	pytest --numprocesses 2 --dist loadfile tests
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
+
+proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
+	python -m book.proofs --install
 
 lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validate button
 	jupyter lab release
