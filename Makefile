@@ -20,7 +20,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-demo: $(READY)  ## the main job: release the chapters, make a class of twelve, grade it, write build/demo/
+demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo
