@@ -75,9 +75,9 @@ def _send(control: socket.socket, answer: dict) -> None:
 def _imported(serve: str) -> Callable[[socket.socket], None]:
     """Import and prepare everything; the function that children call, given as `module:function`."""
     module, function = serve.split(":")
-    found = importlib.import_module(module)
     for name in WARM:
         importlib.import_module(name)
+    found = importlib.import_module(module)
     sys.modules["torch"].set_num_threads(1)
     if hasattr(found, "prepare"):
         found.prepare()
