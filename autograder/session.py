@@ -636,6 +636,8 @@ def _operator(name: str):
                 return True
             if not (type(self)._asked_for and isinstance(other, RemoteObject) and type(other)._asked_for):
                 return NotImplemented
+        if name == "contains" and not type(self)._asked_for:  # an object could say that it holds everything
+            return any(x == args[0] for x in self)
         if name == "next":
             found = self._session.ask("next", self)
             if type(found) is not list or len(found) > 1:
