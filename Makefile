@@ -6,7 +6,7 @@ export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab book release grade check tables lock clean
+.PHONY: help setup demo test proofs lab book release grade check tables lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -20,16 +20,23 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-demo: $(READY)  ## the main job: release the chapters, make a class of twelve, grade it, write build/demo/
+demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo
 
 test: $(READY)  ## all tests: code, chapters, receipts, release, book
 	ruff check
-	ruff format --check autograder book conftest.py course experiments tests
+	ruff format --check autograder benchmarks book conftest.py course experiments tests
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null \
+		|| { test `id -u` = 0 && command -v apt-get > /dev/null && apt-get install --yes --quiet postgresql; } \
+		|| echo 'PostgreSQL is not installed and cannot be here (apt-get as root): its tests will be skipped'
+	python -m book.proofs --install --check
 	pytest --numprocesses 2 --dist loadfile tests
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
+
+proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
+	python -m book.proofs --install
 
 lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validate button
 	jupyter lab release

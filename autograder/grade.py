@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -93,30 +94,52 @@ class Found:
             return None
 
 
-def grade_submission(
-    found: Found, options: Options = Options(), release: Release | None = None, address: str | None = None
-) -> Graded:
+@dataclass
+class Taken:
+    """What counts of a submission, read: the student's notebook, if there is one, and the folder of its files."""
+
+    chapter: Chapter
+    student: str
+    notebook: NotebookNode | None
+    files: Path
+    flags: list[str]
+    received: datetime | None
+    address: str | None = None
+
+    @classmethod
+    def of(cls, found: Found, files: Path, address: str | None = None) -> "Taken":
+        """Read a notebook and copy its files into the empty folder `files`."""
+        notebook, why = read_submission(found.notebook) if found.notebook is not None else (None, None)
+        flags = found.flags + ([why] if why else [])
+        if notebook is not None:
+            flags += stage(found.chapter, found.folder, found.notebook, files)
+        return cls(found.chapter, found.student, notebook, files, flags, found.received, address)
+
+
+def grade_submission(taken: Taken, options: Options = Options(), release: Release | None = None) -> Graded:
     """Merge, run and score one notebook. Nothing that a student hands in makes this raise.
 
     The seed of the hidden inputs is kept in the graded notebook.
     """
-    chapter, flags = found.chapter, list(found.flags)
-    submitted, why = read_submission(found.notebook) if found.notebook is not None else (None, None)
-    flags += [why] if why else []
-    merged = merge(chapter, submitted, release)
-    flags += merged.flags
+    start = time.monotonic()
+    merged = merge(taken.chapter, taken.notebook, release)
+    notebook, flags = merged.notebook, taken.flags + merged.flags
     seed = secrets.randbits(31) if options.seed is None else options.seed
-    if submitted is None:
-        _not_run(merged.notebook, flags[0])
+    if taken.notebook is None:
+        _not_run(notebook, flags[0])
     else:
-        with tempfile.TemporaryDirectory(prefix="files-") as place:
-            flags += stage(chapter, found.folder, found.notebook, Path(place))
-            flags += run_notebook(merged.notebook, chapter, seed, options.limits, Path(place) if os.listdir(place) else None)
-    earned = {grade_id(cell): points(cell, options.policy) for cell in merged.notebook.cells if is_grade(cell)}
-    merged.notebook.metadata.autograder = NotebookNode(
-        seed=seed, flags=flags, policy=options.policy, points=earned, address=address
+        files = taken.files if any(taken.files.iterdir()) else None
+        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files)
+    earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
+    notebook.metadata.autograder = NotebookNode(
+        seed=seed,
+        flags=flags,
+        policy=options.policy,
+        points=earned,
+        address=taken.address,
+        seconds=round(time.monotonic() - start, 3),
     )
-    return Graded(found.student, chapter, merged.notebook, earned, flags, found.received)
+    return Graded(taken.student, taken.chapter, notebook, earned, flags, taken.received)
 
 
 def _not_run(notebook: NotebookNode, why: str) -> None:
@@ -157,6 +180,11 @@ def write(book: Book, batch: list[Graded]) -> None:
 
 def _failure(error: Exception) -> str:
     return f"not graded: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def failed(chapter: Chapter, student: str, error: Exception) -> Graded:
+    """The result of a submission that something else than itself kept from being graded."""
+    return Graded(student, chapter, NotebookNode(), {}, [_failure(error)], failed=True)
 
 
 def grade(
@@ -200,19 +228,29 @@ def grade(
         sources = {chapter: environment.source(chapter) for chapter in wanted}
         known = {chapter: {} if again else book.known(chapter) for chapter in wanted}
 
-        def one(item) -> Graded:
+        def one(item, run: Callable[[Taken], Graded]) -> Graded:
             chapter, student, folder = item
             try:
                 found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
                 address = found.address(sources[chapter], options)
-                kept = found.kept(address, known[chapter].get(student))
-                return kept or grade_submission(found, options, releases[chapter], address)
+                if kept := found.kept(address, known[chapter].get(student)):
+                    return kept
+                with tempfile.TemporaryDirectory(prefix="files-") as files:
+                    return run(Taken.of(found, Path(files), address))
             except CourseError:
                 raise
             except Exception as error:  # one submission is never another one's problem
-                return Graded(student, chapter, NotebookNode(), {}, [_failure(error)], failed=True)
+                return failed(chapter, student, error)
 
-        for batch in _in_threads(one, work, jobs):
+        if scheduler is not None:
+            from autograder.cluster import on_cluster
+
+            batches = on_cluster(scheduler, one, work, options)
+        else:
+            batches = _in_threads(
+                lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), work, jobs
+            )
+        for batch in batches:
             write(book, batch)
             for chapter in {one.chapter for one in batch if one.unchanged}:
                 book.penalize(chapter, [one.student for one in batch if one.unchanged and one.chapter == chapter])

@@ -15,8 +15,9 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import generated, pages
+from book import data, evidence_pages, generated, metadata, pages, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
+from book.terms import places
 from course.widgets import HERE as WIDGETS
 
 
@@ -44,10 +45,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     except RegistryError as error:
         raise BuildError(str(error)) from error
     chapters = {chapter.stem: chapter for chapter in find_chapters(root)}
-    toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters))
+    toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters), solutions=solutions)
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
     files |= _notebooks(chapters, registry, solutions=solutions)
-    files |= _reference(root, chapters, registry, toc)
+    files |= _reference(root, chapters, registry, toc, solutions=solutions)
+    files |= evidence_pages.pages(registry, root, (line for chapter in chapters.values() for line in secrets(chapter)))
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
@@ -55,8 +57,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
+    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
+    assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
+    assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
     for name, content in {**files, **assets}.items():
-        write(source / name, content.read_bytes() if isinstance(content, Path) else content.encode())
+        write(source / name, _bytes(content))
     (source / "extra").mkdir(parents=True, exist_ok=True)
     kept = {source / name for name in (*files, *assets)}
     for path in source.rglob("*"):
@@ -65,8 +70,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     return source
 
 
-def contents(toc: dict, there: set[str]) -> dict:
-    """The table of contents without the chapters that are not in `source/`.
+def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:
+    """The table of contents without the chapters that are not in `source/`, and without solutions unless asked for.
 
     Raises:
         BuildError: if `source/` has a chapter that it does not name.
@@ -74,6 +79,7 @@ def contents(toc: dict, there: set[str]) -> dict:
     parts, named = [], set()
     for part in toc["parts"]:
         entries = [entry for entry in part["chapters"] if _slug(entry) in there | {None}]
+        entries = [entry for entry in entries if solutions or entry["file"] != "reference/solutions"]
         named |= {_slug(entry) for entry in part["chapters"]}
         if entries:
             parts.append({**part, "chapters": entries})
@@ -111,22 +117,35 @@ def leaks(chapter: Chapter, page: str) -> list[str]:
     return [f"{what}: {line}" for line, what in secrets(chapter).items() if line in lines or (len(line) > 40 and line in text)]
 
 
-def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc: dict) -> dict[str, str]:
+def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc: dict, *, solutions: bool) -> dict[str, str]:
     try:
         cards = {stem: generated.card(chapter) for stem, chapter in chapters.items()}
     except (generated.CardError, CourseError) as error:
         raise BuildError(str(error)) from error
     parts = [(part["caption"], [cards[slug] for entry in part["chapters"] if (slug := _slug(entry))]) for part in toc["parts"]]
     parts = [(caption, members) for caption, members in parts if members]
-    return {
+    in_order = [card for _, members in parts for card in members]
+    where = places(registry, [card.chapter for card in in_order])
+    made = {
         "index.md": generated.index(parts),
-        "reference/formulas.md": generated.formulas(registry, set(chapters)),
-        "reference/glossary.md": generated.glossary(registry, set(chapters)),
-        "reference/exercises.md": generated.exercises([card for _, members in parts for card in members]),
-        "reference/bibliography.md": generated.bibliography(registry),
+        "reference/formulas.md": generated.formulas(registry, set(chapters), evidence_pages.records(root), proofs.entries(root)),
+        "reference/glossary.md": generated.glossary(registry, set(chapters), where),
+        "reference/exercises.md": generated.exercises(in_order),
+        "reference/cookbook.md": generated.cookbook(),
+        "reference/bibliography.md": generated.bibliography(registry, [card.chapter for card in in_order]),
         "reference/errata.md": generated.errata(registry),
         "reference/symbols.md": (root / "book" / "reference" / "symbols.md").read_text(encoding="utf-8"),
     }
+    if solutions:
+        made["reference/solutions.md"] = generated.solutions(in_order)
+    made[metadata.CARDS] = metadata.cards(in_order)
+    return made | {f"extra/{name}": text for name, text in data.files(registry, where).items()}
+
+
+def _bytes(content: str | bytes | Path) -> bytes:
+    if isinstance(content, Path):
+        return content.read_bytes()
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def write(path: Path, content: bytes) -> bool:

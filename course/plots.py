@@ -8,17 +8,27 @@ import matplotlib.pyplot as plt
 
 COLOURS = {
     "query": "#0072B2",
-    "key": "#E69F00",
+    "key": "#C08A00",
     "value": "#009E73",
-    "residual": "#7A7A7A",
-    "weights": "#AA4499",
-    "right": "#5B6CD9",
-    "wrong": "#D55E00",
-}
+    "residual": "#737985",
+    "weights": "#B84C99",
+    "right": "#6358D6",
+    "wrong": "#C93A2C",
+}  # each at least 3 to 1 against white and against near-black
+
+DARK = {
+    "query": "#3FA9F0",
+    "key": "#F2B632",
+    "value": "#35D0A0",
+    "residual": "#A3A9B3",
+    "weights": "#F29BD8",
+    "right": "#9D8CFF",
+    "wrong": "#FF7657",
+}  # the same on a dark page, where the book and the widgets can know that it is dark
 
 INK = "#767676"  # reads on white and on near-black alike: 4.5 to 1 on both
 
-SERIES = ["#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00", "#56B4E9", "#7A7A7A"]
+SERIES = [COLOURS[name] for name in ("query", "wrong", "value", "weights", "key", "right", "residual")]
 
 
 def use() -> None:

@@ -15,10 +15,13 @@ MIME = "application/vnd.course.widget+json"
 def esm(stem: str) -> str:
     """The shared library and the widget's own module as one ES module.
 
+    The module's text becomes a function's, so that its names may be those of the library.
+
     Raises:
         FileNotFoundError: if there is no ``course/widgets/<stem>.js``.
     """
-    return (HERE / "library.js").read_text() + (HERE / f"{stem}.js").read_text()
+    own = (HERE / f"{stem}.js").read_text().replace("export default", "return", 1)
+    return f"{(HERE / 'library.js').read_text()}\nexport default (() => {{\n{own}}})();\n"
 
 
 class Widget(anywidget.AnyWidget):

@@ -19,9 +19,10 @@ const EXAMPLES = {
   "tiny value": { query: [[6.5, 0], [0, 1]], key: [[0, 1], [1, 0]], value: [[3, 4], [0.001, 0]], row: 0 },
 };
 const ROLES = { query: "Queries Q", key: "Keys K", value: "Values V" };
+const NAMES = [...Object.keys(ROLES), "row", "scaled"];
 const shown = (x) => x.toFixed(3).replace(/^-(0\.0+)$/, "$1");
 
-function sentence({ weights, output, contributions }, row, scaled) {
+function sentenceOf({ weights, output, contributions }, row, scaled) {
   const list = (numbers) => numbers.map(shown).join(", ");
   return (
     `Query ${row + 1} gives its keys the weights ${list(weights[row])} (${scaled ? "with" : "without"} the factor 1/√d_k). ` +
@@ -29,132 +30,96 @@ function sentence({ weights, output, contributions }, row, scaled) {
   );
 }
 
-function heatMap(x, y, size, rows, weights, scores, chosen, onChoose) {
-  const group = svg("g");
-  rows.forEach((_, i) => {
-    group.append(text(x - 8, y + (i + 0.55) * size, `q${i + 1}`, { "text-anchor": "end" }));
-    group.append(text(x + (i + 0.5) * size, y - 8, `k${i + 1}`, { "text-anchor": "middle" }));
-    weights[i].forEach((w, j) => {
-      const [left, top] = [x + j * size, y + i * size];
-      const box = { x: left + 1, y: top + 1, width: size - 2, height: size - 2, rx: 4 };
-      group.append(svg("rect", { ...box, fill: "var(--weights)", "fill-opacity": 0.08 + 0.55 * w }));
-      group.append(text(left + size / 2, top + size / 2, shown(w), { "text-anchor": "middle", "font-weight": "bold" }));
-      group.append(text(left + size / 2, top + size / 2 + 17, `s ${scores[i][j].toFixed(2)}`, { "text-anchor": "middle", opacity: 0.85 }));
+// Two bars a key: its weight, and its share of the lengths of what the keys contribute.
+function bars([x, y, width], { weights, contributions }, row) {
+  const node = svg("g", {}, text(x, y, `query ${row + 1}: weight, and share of the lengths`));
+  const total = contributions[row].reduce((a, b) => a + b, 0) || 1;
+  const room = width - 150; // the rest is for words
+  weights[row].forEach((w, j) => {
+    const top = y + 14 + j * 52;
+    node.append(text(x, top + 24, `k${j + 1}`));
+    [["weights", w, "weight"], ["value", contributions[row][j] / total, "share"]].forEach(([colour, part, name], i) => {
+      const bar = { x: x + 28, y: top + i * 21, width: Math.max(part * room, 1), height: 17, rx: 3, fill: `var(--${colour})` };
+      node.append(svg("rect", bar), text(x + 36 + part * room, top + 13 + i * 21, `${shown(part)} ${name}`));
     });
-    const whole = { x, y: y + i * size, width: size * weights[i].length, height: size, rx: 4, fill: "transparent" };
-    const row = svg("rect", { ...whole, stroke: i === chosen ? "var(--query)" : "none", "stroke-width": 3, style: "cursor:pointer" });
-    row.addEventListener("click", () => onChoose(i));
-    group.append(row);
   });
-  return group;
+  return node;
 }
 
-function bars(x, y, width, { weights, contributions }, row) {
-  const group = svg("g");
-  const total = contributions[row].reduce((a, b) => a + b, 0) || 1;
-  group.append(text(x, y, `query ${row + 1}: weight and share of the lengths`));
-  weights[row].forEach((w, j) => {
-    const top = y + 14 + j * 54;
-    const share = contributions[row][j] / total;
-    [["var(--weights)", w, "weight"], ["var(--value)", share, "share"]].forEach(([fill, part, name], i) => {
-      group.append(svg("rect", { x: x + 30, y: top + i * 21, width: Math.max(part * (width - 150), 1), height: 17, rx: 3, fill }));
-      group.append(text(x + 38 + part * (width - 150), top + 13 + i * 21, `${shown(part)} ${name}`));
-    });
-    group.append(text(x, top + 24, `k${j + 1}`));
+// The output as the values laid end to end, each as long as its weight makes it; its first two entries.
+function path(box, value, { weights, output }, row) {
+  const steps = weights[row].map((w, j) => [w * value[j][0], w * (value[j][1] ?? 0)]);
+  const points = steps.reduce((ends, [a, b]) => [...ends, [ends.at(-1)[0] + a, ends.at(-1)[1] + b]], [[0, 0]]);
+  const [low, high] = [Math.min(...points.flat()), Math.max(...points.flat(), 0.1)];
+  const range = [low - 0.12 * (high - low), high + 0.12 * (high - low)];
+  const frame = chart({ x: range, y: range, box, yLabel: `output ${row + 1} as a sum, entries 1 and 2` });
+  frame.arrow([0, 0], points.at(-1), { colour: "residual", width: 1.5 });
+  steps.forEach((_, j) => {
+    frame.arrow(points[j], points[j + 1], { colour: "value" });
+    const middle = points[j].map((x, c) => (x + points[j + 1][c]) / 2);
+    frame.note(...middle, `${shown(weights[row][j])} v${j + 1}`, { dx: 6, dy: 16 });
   });
-  return group;
+  return frame;
+}
+
+function fits({ query, key, value }) {
+  const wide = (matrix, width) => matrix.every((vector) => vector.length === width);
+  return query.length === key.length && key.length === value.length && wide(query, key[0].length) && wide(key, key[0].length) && wide(value, value[0].length);
 }
 
 export default {
   render({ model, el }) {
-    el.classList.add("course-widget");
-    const get = () => ["query", "key", "value", "row", "scaled"].map((name) => model.get(name));
-    const fields = element("div", { style: "display:flex;flex-wrap:wrap;gap:1.2rem" });
-    const drawing = picture(640, 250, "");
-    const said = element("p", { class: "course-said", "aria-live": "polite" });
-    const buttons = element("div", { style: "display:flex;flex-wrap:wrap;gap:0.5rem;align-items:center;margin:0.5rem 0" });
-
-    const put = (changes) => {
-      for (const [name, value] of Object.entries(changes)) model.set(name, value);
-      model.save_changes();
-    };
-
-    let narrow;
-    const isNarrow = () => el.clientWidth > 0 && el.clientWidth < 480;
-
-    function edit() {
-      fields.replaceChildren(
-        ...Object.entries(ROLES).map(([name, title]) => {
-          const rows = model.get(name).map((vector, i) => {
-            const inputs = vector.map((x, c) => {
-              const label = `${name} of token ${i + 1}, entry ${c + 1}`;
-              const input = element("input", { type: "number", step: "0.5", "aria-label": label, "data-lm-suppress-shortcuts": "true" });
-              input.value = x;
-              input.addEventListener("input", () => {
-                const number = Number(input.value);
-                if (input.value === "" || !Number.isFinite(number)) return;
-                const matrix = model.get(name).map((row) => [...row]);
-                matrix[i][c] = Math.min(Math.max(number, -1000), 1000);
-                put({ [name]: matrix });
-              });
-              return input;
-            });
-            return element("div", { style: "display:flex;gap:0.25rem;margin:0.2rem 0" }, ...inputs);
-          });
-          const heading = element("div", { style: `border-bottom:3px solid var(--${name});margin-bottom:0.3rem` }, title);
-          return element("div", { role: "group", "aria-label": title }, heading, ...rows);
+    const put = connect(model, el, NAMES, draw);
+    const now = () => Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
+    const rowOf = ({ row, query }) => Math.min(row, query.length - 1);
+    const tables = Object.entries(ROLES).map(([name, title]) =>
+      numberTable({
+        title, values: now()[name], rows: (i) => `${name[0]}${i + 1}`, colour: name, onInput: (values) => put({ [name]: values }),
+      }),
+    );
+    const switches = buttons(
+      ["", () => put({ scaled: !now().scaled })],
+      ["", () => put({ row: (rowOf(now()) + 1) % now().query.length })],
+      ...Object.entries(EXAMPLES).map(([name, example]) => [name, () => put(example)]),
+    );
+    const figure = drawing("", (width) => {
+      const state = now();
+      const [result, row] = [attend(state.query, state.key, state.value, state.scaled), rowOf(state)];
+      const count = state.query.length;
+      const size = count > 2 ? 66 : 80;
+      const names = (letter) => state.query.map((_, i) => `${letter}${i + 1}`);
+      const [map, side] = [30 + count * size, Math.min(230, width - 60)];
+      const wide = width >= map + side + 80; // else the parts stand one below the other
+      const [x, y] = wide ? [map + 80, 30] : [44, map + 50];
+      const below = (wide ? Math.max(map, y + side) : y + side) + 50;
+      return [
+        below + 14 + count * 52 + 30,
+        heatMap({
+          values: result.weights, rows: names("q"), columns: names("k"), box: [30, 30], size: [size, size],
+          show: (w, i, j) => [shown(w), `s ${number(result.scores[i][j])}`], chosen: row, onChoose: (i) => put({ row: i }),
         }),
-      );
+        path([x, y, side, side], state.value, result, row),
+        bars([0, below, width], result, row),
+        text(0, below + count * 52 + 34, `output ${row + 1} = (${result.output[row].map(shown).join(", ")})`, { class: "course-strong" }),
+      ];
+    });
+    const told = sentence();
+
+    function draw(state) {
+      if (!fits(state)) return; // a kernel may set the matrices one by one
+      const row = rowOf(state);
+      Object.keys(ROLES).forEach((name, i) => tables[i].set(state[name]));
+      const [scale, next] = switches.buttons;
+      scale.textContent = "scaled by 1/√d_k";
+      scale.setAttribute("aria-pressed", String(state.scaled));
+      next.textContent = `query ${row + 1} of ${state.query.length}`;
+      figure.redraw();
+      const said = sentenceOf(attend(state.query, state.key, state.value, state.scaled), row, state.scaled);
+      figure.describe(`Heat map of the weights, bars of weights and contributions, and the output as a sum of arrows. ${said}`);
+      told.say(said);
     }
 
-    function draw() {
-      const [query, key, value, row, scaled] = get();
-      const result = attend(query, key, value, scaled);
-      const chosen = Math.min(row, query.length - 1);
-      const size = query.length > 2 ? 62 : 80;
-      narrow = isNarrow(); // on a telephone the bars stand under the map
-      const [x, y] = narrow ? [10, 34 + size * query.length + 34] : [270, 28];
-      drawing.setAttribute("viewBox", narrow ? `0 0 340 ${y + 225}` : "0 0 640 250");
-      drawing.replaceChildren(
-        heatMap(34, 34, size, query, result.weights, result.scores, chosen, (i) => put({ row: i })),
-        bars(x, y, narrow ? 330 : 370, result, chosen),
-        text(x, y + 210, `output ${chosen + 1}: (${result.output[chosen].map(shown).join(", ")})`, { "font-weight": "bold" }),
-      );
-      said.textContent = sentence(result, chosen, scaled);
-      drawing.describe(said.textContent);
-      scale.textContent = scaled ? "scaled by 1/√d_k" : "not scaled";
-      scale.setAttribute("aria-pressed", String(scaled));
-      next.textContent = `query ${chosen + 1} of ${query.length}`;
-    }
-
-    const scale = element("button", { type: "button" });
-    scale.addEventListener("click", () => put({ scaled: !model.get("scaled") }));
-    const next = element("button", { type: "button" });
-    next.addEventListener("click", () => put({ row: (model.get("row") + 1) % model.get("query").length }));
-    buttons.append(scale, next);
-    for (const [name, example] of Object.entries(EXAMPLES)) {
-      const button = element("button", { type: "button" }, name);
-      button.addEventListener("click", () => {
-        put(example);
-        edit();
-        draw();
-      });
-      buttons.append(button);
-    }
-
-    for (const name of ["query", "key", "value", "row", "scaled"]) model.on(`change:${name}`, () => consistent() && draw());
-    // While an example is loaded name by name, the three matrices may not fit each other for a moment.
-    const consistent = () => {
-      const [query, key, value] = get();
-      const fits = query.length === key.length && key.length === value.length && query[0].length === key[0].length;
-      const fieldsFit = fields.querySelectorAll("input").length === [query, key, value].flat(2).length;
-      if (fits && !fieldsFit) edit();
-      return fits;
-    };
-
-    el.replaceChildren(buttons, fields, drawing, said);
-    edit();
-    draw();
-    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => narrow !== isNarrow() && draw()).observe(el);
+    el.append(switches, row(...tables), figure, told);
+    draw(now());
   },
 };

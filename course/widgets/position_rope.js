@@ -14,79 +14,73 @@ function ropeScore(dHead, base, distance) {
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
-function clockHand(x, y, radius, angle, colour, width) {
-  return svg("line", {
-    x1: x, y1: y, x2: (x + radius * Math.cos(angle)).toFixed(2), y2: (y - radius * Math.sin(angle)).toFixed(2),
-    stroke: `var(--${colour})`, "stroke-width": width, "stroke-linecap": "round",
-  });
-}
+const places = (x) => Math.round(x).toLocaleString("en");
 
-function render({ model, el }) {
-  el.classList.add("course-widget");
-  const dHead = model.get("d_head");
-  const pairs = dHead / 2, columns = 4, rows = Math.ceil(pairs / columns);
-  const cell = { width: 160, height: 150 }, radius = 46;
-  const width = columns * cell.width, clocks = rows * cell.height, height = clocks + 56;
-  const drawing = picture(width, height, "");
-  const said = element("p", { class: "course-said", "aria-live": "polite" });
-
-  const sliders = {
-    theta: slider({
-      label: "base θ", min: 1, max: 6, step: 0.1, value: Math.log10(model.get("theta")),
-      format: (x) => Math.round(Math.pow(10, x)).toLocaleString("en"),
-      onInput: (x) => change("theta", Math.pow(10, x)),
-    }),
-    position: slider({
-      label: "key's position", min: 0, max: 1000, step: 1, value: model.get("position"),
-      format: (x) => x.toFixed(0), onInput: (x) => change("position", Math.round(x)),
-    }),
-    distance: slider({
-      label: "distance", min: 0, max: 1000, step: 1, value: model.get("distance"),
-      format: (x) => x.toFixed(0), onInput: (x) => change("distance", Math.round(x)),
-    }),
-  };
-
-  function change(name, value) {
-    model.set(name, value);
-    model.save_changes();
-    draw();
-  }
-
-  function draw() {
-    const base = model.get("theta"), position = model.get("position"), distance = model.get("distance");
-    const speeds = ropeFrequencies(dHead, base), shares = ropeShares(dHead, base, distance);
-    const score = ropeScore(dHead, base, distance);
-    drawing.replaceChildren();
-    speeds.forEach((speed, i) => {
-      const x = (i % columns) * cell.width + cell.width / 2, y = Math.floor(i / columns) * cell.height + 74;
-      drawing.append(
-        text(x, y - 58, `pair ${i}`, { "text-anchor": "middle" }),
-        svg("circle", { cx: x, cy: y, r: radius, fill: "none", stroke: "currentColor", "stroke-opacity": 0.45 }),
-        clockHand(x, y, radius - 3, speed * position, "key", 5),
-        clockHand(x, y, radius - 3, speed * (position + distance), "query", 2.5),
-        text(x, y + 64, `cos = ${shares[i].toFixed(2)}`, { "text-anchor": "middle" }),
-      );
-    });
-    const left = 40, right = width - 40, middle = (left + right) / 2, line = clocks + 20;
-    drawing.append(
-      svg("line", { x1: left, y1: line, x2: right, y2: line, stroke: "currentColor", "stroke-opacity": 0.45 }),
-      svg("line", { x1: middle, y1: line, x2: (middle + (score * (right - left)) / 2).toFixed(2), y2: line, stroke: "var(--weights)", "stroke-width": 8 }),
-      text(left, line + 24, "−1", { "text-anchor": "middle" }),
-      text(middle, line + 24, "score: mean of the cosines", { "text-anchor": "middle" }),
-      text(right, line + 24, "1", { "text-anchor": "middle" }),
+// One clock for each pair: the key's hand in its colour, the query's thinner above it.
+function clocks(width, { theta, position, distance, d_head }) {
+  const [speeds, shares] = [ropeFrequencies(d_head, theta), ropeShares(d_head, theta, distance)];
+  const columns = Math.min(speeds.length, 4);
+  const across = width / columns;
+  const radius = Math.min(44, 0.5 * across - 8);
+  const down = 2 * radius + 56;
+  const node = svg("g");
+  speeds.forEach((speed, i) => {
+    const [x, y] = [((i % columns) + 0.5) * across, Math.floor(i / columns) * down + radius + 24];
+    const hand = (angle, colour, width) =>
+      arrow([x, y], [x + (radius - 3) * Math.cos(angle), y - (radius - 3) * Math.sin(angle)], { colour: `var(--${colour})`, width });
+    node.append(
+      text(x, y - radius - 8, `pair ${i}`, { "text-anchor": "middle" }),
+      svg("circle", { cx: x, cy: y, r: radius, fill: "none", class: "course-axis" }),
+      hand(speed * position, "key", 4.5),
+      hand(speed * (position + distance), "query", 2),
+      text(x, y + radius + 17, `cos ${number(shares[i])}`, { "text-anchor": "middle" }),
     );
-    const told = `Query (blue) at position ${position + distance}, key (orange) at ${position}, base ${Math.round(base).toLocaleString("en")}: ` +
-      `the score is ${score.toFixed(3)} of the score at distance 0.`;
-    said.textContent = told;
-    drawing.describe(`${pairs} clocks. ${told}`);
-  }
-
-  el.append(sliders.theta, sliders.position, sliders.distance, drawing, said);
-  model.on("change:theta", () => { sliders.theta.set(Math.log10(model.get("theta"))); draw(); });
-  for (const name of ["position", "distance"]) {
-    model.on(`change:${name}`, () => { sliders[name].set(model.get(name)); draw(); });
-  }
-  draw();
+  });
+  return [Math.ceil(speeds.length / columns) * down, node];
 }
 
-export default { render };
+// The score over the distance, as far as twice the distance that is set.
+function scores(width, top, { theta, distance, d_head }) {
+  const far = Math.max(32, 2 ** Math.ceil(Math.log2(1.3 * distance + 1)));
+  const frame = chart({
+    x: [0, far], y: [-1, 1], box: [34, top + 26, width - 50, 130], yTicks: [-1, 0, 1],
+    xLabel: "distance", yLabel: "score, as a share of the score at distance 0",
+  });
+  const steps = Math.min(far, 512);
+  frame.line(Array.from({ length: steps + 1 }, (_, k) => [(k * far) / steps, ropeScore(d_head, theta, (k * far) / steps)]), { colour: "weights", width: 1.5 });
+  frame.dot(distance, ropeScore(d_head, theta, distance), { colour: "weights", r: 6 });
+  return frame;
+}
+
+export default {
+  render({ model, el }) {
+    const names = ["theta", "position", "distance", "d_head"];
+    const put = connect(model, el, names, draw);
+    const now = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
+    const whole = (name, label, colour) =>
+      slider({ label, min: 0, max: 1000, step: 1, value: now()[name], format: places, colour, onInput: (x) => put({ [name]: x }) });
+    const base = slider({
+      label: "base θ", min: 1, max: 6, step: 0.1, value: Math.log10(now().theta),
+      format: (x) => places(10 ** x), onInput: (x) => put({ theta: 10 ** x }),
+    });
+    const [position, distance] = [whole("position", "key's position", "key"), whole("distance", "distance", "weights")];
+    const figure = drawing("", (width) => {
+      const [height, node] = clocks(width, now());
+      return [height + 200, node, scores(width, height, now())];
+    });
+    const told = sentence();
+    function draw(state) {
+      base.set(Math.log10(state.theta));
+      position.set(state.position);
+      distance.set(state.distance);
+      figure.redraw();
+      const said =
+        `Query (blue) at position ${state.position + state.distance}, key (yellow) at ${state.position}, base ${places(state.theta)}: ` +
+        `the score is ${number(ropeScore(state.d_head, state.theta, state.distance), 3)} of the score at distance 0.`;
+      figure.describe(`${state.d_head / 2} clocks, one for each pair of dimensions, and the score over the distance. ${said}`);
+      told.say(said);
+    }
+    el.append(base, position, distance, figure, told);
+    draw(now());
+  },
+};

@@ -1,3 +1,5 @@
+// Three scores and a temperature: the probabilities, and the entropy as a curve over the temperature.
+
 const NAMES = ["a", "b", "c"];
 const LIMIT = 8;
 const COLD = 0.1;
@@ -29,97 +31,75 @@ function said(scores, tau) {
   );
 }
 
-function bars(scores, tau) {
-  const group = svg("g");
-  const [left, bottom, height, width] = [34, 205, 165, 52];
-  for (const level of [0, 0.5, 1]) {
-    const y = bottom - level * height;
-    group.append(svg("line", { x1: left, x2: left + 216, y1: y, y2: y, stroke: "currentColor", "stroke-opacity": 0.25 }));
-    group.append(text(left - 6, y + 4, level, { "text-anchor": "end" }));
-  }
-  const plain = softmaxAt(scores, 1);
-  softmaxAt(scores, tau).forEach((p, i) => {
-    const x = left + 14 + i * (width + 18);
-    group.append(svg("rect", { x, y: bottom - p * height, width, height: p * height, fill: "var(--weights)" }));
-    group.append(
-      svg("rect", {
-        x: x - 3, y: bottom - plain[i] * height, width: width + 6, height: plain[i] * height,
-        fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3",
-      }),
-    );
-    group.append(text(x + width / 2, bottom - Math.max(p, plain[i]) * height - 6, p.toFixed(3), { "text-anchor": "middle" }));
-    group.append(text(x + width / 2, bottom + 17, `${NAMES[i]}: ${scores[i].toFixed(1)}`, { "text-anchor": "middle" }));
+function bars(scores, tau, box) {
+  const [plain, probs] = [softmaxAt(scores, 1), softmaxAt(scores, tau)];
+  const frame = chart({ x: [-0.6, 2.6], y: [0, 1], box, xTicks: [], yTicks: [0, 0.5, 1], yLabel: "probability (dashed: τ = 1)" });
+  probs.forEach((p, i) => {
+    frame.bar(i, p, { colour: "weights", width: 0.7 });
+    const before = frame.bar(i, plain[i], { width: 0.78 });
+    for (const [name, value] of Object.entries({ fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3" })) before.setAttribute(name, value);
+    const [x, y] = frame.at(i, Math.max(p, plain[i]));
+    const bottom = frame.at(i, 0)[1];
+    frame.append(text(x, y - 6, number(p, 3), { "text-anchor": "middle", class: "course-strong" }));
+    frame.append(text(x, bottom + 17, `${NAMES[i]}: ${number(scores[i], 1)}`, { "text-anchor": "middle" }));
   });
-  group.append(text(left, 16, "probability (dashed: τ = 1)"));
-  return group;
+  return frame;
 }
 
-function curve(scores, tau) {
-  const group = svg("g");
-  const [left, bottom, height, width] = [330, 205, 150, 250];
+function curve(scores, tau, box) {
   const most = Math.log(scores.length);
-  const at = (t, h) => [left + ((t - COLD) / (HOT - COLD)) * width, bottom - (h / most) * height];
-  const points = Array.from({ length: 99 }, (_, k) => {
-    const t = COLD + (k * (HOT - COLD)) / 98;
-    return at(t, entropyOf(softmaxAt(scores, t))).join(",");
-  });
-  const line = (y, extra) => svg("line", { x1: left, x2: left + width, y1: y, y2: y, stroke: "currentColor", ...extra });
-  group.append(line(bottom, { "stroke-opacity": 0.5 }), line(bottom - height, { "stroke-dasharray": "4 4" }));
-  group.append(text(left + 4, bottom - height - 6, `ln 3 = ${most.toFixed(3)} nats`), text(left, 16, "entropy against τ"));
-  group.append(svg("polyline", { points: points.join(" "), fill: "none", stroke: "var(--query)", "stroke-width": 2.5 }));
-  const [x, y] = at(tau, entropyOf(softmaxAt(scores, tau)));
-  group.append(svg("circle", { cx: x, cy: y, r: 6, fill: "var(--weights)", stroke: "currentColor" }));
-  for (const t of [1, 2, 3, 4, 5]) group.append(text(at(t, 0)[0], bottom + 17, t, { "text-anchor": "middle" }));
-  group.append(text(left + width, bottom - 8, `slope at the dot ${slopeAt(scores, tau).toFixed(3)}`, { "text-anchor": "end" }));
-  return group;
+  const frame = chart({ x: [0, HOT], y: [0, 1.2], box, yTicks: [0, 0.5, 1], xLabel: "temperature τ", yLabel: "entropy ℋ in nats" });
+  frame.line([[0, most], [HOT, most]], { colour: null, width: 1, dash: "4 4" });
+  frame.note(0.08, most + 0.03, `ln 3 = ${number(most, 3)}`);
+  const temperatures = Array.from({ length: 99 }, (_, k) => COLD + (k * (HOT - COLD)) / 98);
+  frame.line(temperatures.map((t) => [t, entropyOf(softmaxAt(scores, t))]), { colour: "query" });
+  frame.dot(tau, entropyOf(softmaxAt(scores, tau)), { colour: "weights", r: 6 });
+  frame.note(HOT, 0.06, `slope at the dot ${number(slopeAt(scores, tau), 3)}`, { "text-anchor": "end" });
+  return frame;
 }
+
+const MOVES = {
+  "Add 1 to every score": (scores) => scores.map((s) => s + 1),
+  "Double every score": (scores) => scores.map((s) => 2 * s),
+  "Start again": () => [2, 1, 0],
+};
+const inRange = (scores) => scores.every((s) => Math.abs(s) <= LIMIT);
 
 export default {
   render({ model, el }) {
-    el.classList.add("course-widget");
-    const drawing = picture(600, 230, "");
-    const line = element("p", { class: "course-said", "aria-live": "polite" });
-    const change = (name, value) => {
-      model.set(name, value);
-      model.save_changes();
-      draw();
-    };
+    const put = connect(model, el, ["scores", "tau"], draw);
+    const now = () => ({ scores: model.get("scores"), tau: model.get("tau") });
     const sliders = NAMES.map((name, i) =>
       slider({
-        label: `score of ${name}`, min: -LIMIT, max: LIMIT, step: 0.1, value: model.get("scores")[i],
-        format: (x) => x.toFixed(1),
-        onInput: (x) => change("scores", model.get("scores").map((s, j) => (j === i ? x : s))),
+        label: `score of ${name}`, min: -LIMIT, max: LIMIT, step: 0.1, value: now().scores[i], format: (x) => number(x, 1),
+        onInput: (x) => put({ scores: now().scores.map((s, j) => (j === i ? x : s)) }),
       }),
     );
     const heat = slider({
-      label: "temperature τ", min: COLD, max: HOT, step: 0.05, value: model.get("tau"),
-      onInput: (x) => change("tau", x),
+      label: "temperature τ", min: COLD, max: HOT, step: 0.05, value: now().tau, colour: "weights", onInput: (tau) => put({ tau }),
     });
-    const moves = [
-      ["Add 1 to every score", (scores) => scores.map((s) => s + 1)],
-      ["Double every score", (scores) => scores.map((s) => 2 * s)],
-      ["Start again", () => [2, 1, 0]],
-    ].map(([label, move]) => {
-      const button = element("button", { type: "button" }, label);
-      button.addEventListener("click", () => {
-        const next = move(model.get("scores"));
-        if (next.every((s) => Math.abs(s) <= LIMIT)) change("scores", next);
-      });
-      button.move = move;
-      return button;
+    const moves = buttons(...Object.entries(MOVES).map(([label, move]) => [label, () => put({ scores: move(now().scores) })]));
+    const figure = drawing("", (width) => {
+      const { scores, tau } = now();
+      const wide = width >= 520;
+      const [first, second] = wide ? [0.42 * width, 0.58 * width] : [width, width];
+      const [x, y] = wide ? [first, 0] : [0, 235];
+      return [
+        y + 240,
+        bars(scores, tau, [34, 30, first - 64, 165]),
+        curve(scores, tau, [x + 34, y + 30, second - 44, 165]),
+      ];
     });
-    function draw() {
-      const [scores, tau] = [model.get("scores"), model.get("tau")];
-      sliders.forEach((row, i) => row.set(scores[i]));
+    const told = sentence();
+    function draw({ scores, tau }) {
+      sliders.forEach((node, i) => node.set(scores[i]));
       heat.set(tau);
-      for (const button of moves) button.disabled = !button.move(scores).every((s) => Math.abs(s) <= LIMIT);
-      drawing.replaceChildren(bars(scores, tau), curve(scores, tau));
-      drawing.describe(said(scores, tau));
-      line.textContent = said(scores, tau);
+      Object.values(MOVES).forEach((move, i) => (moves.buttons[i].disabled = !inRange(move(scores))));
+      figure.redraw();
+      figure.describe(`Bars of three probabilities and the curve of their entropy over the temperature. ${said(scores, tau)}`);
+      told.say(said(scores, tau));
     }
-    model.on("change:scores", draw);
-    model.on("change:tau", draw);
-    el.append(...sliders, heat, element("p", {}, ...moves.flatMap((button) => [button, " "])), drawing, line);
-    draw();
+    el.append(...sliders, heat, moves, figure, told);
+    draw(now());
   },
 };

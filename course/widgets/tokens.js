@@ -18,19 +18,31 @@ function mergePair(ids, [left, right], made) {
   return out;
 }
 
-function mergeWord(ids, ranks, merges) {
+// A piece of text from its bytes to its tokens: [[ids, the number of the merge that made them], …].
+function mergeSteps(piece, ranks, merges) {
+  let ids = [...new TextEncoder().encode(piece)];
+  const steps = [[ids, 0]];
   for (;;) {
     let best = Infinity;
     for (let i = 0; i + 1 < ids.length; i++) best = Math.min(best, ranks.get(`${ids[i]},${ids[i + 1]}`) ?? Infinity);
-    if (best === Infinity) return ids;
+    if (best === Infinity) return steps;
     ids = mergePair(ids, merges[best], 256 + best);
+    steps.push([ids, best + 1]);
   }
 }
 
+const rankOf = (merges) => new Map(merges.map((pair, i) => [String(pair), i]));
+const piecesOf = (text) => text.match(PIECES) ?? [];
+
 function tokenize(text, merges) {
-  const ranks = new Map(merges.map((pair, i) => [String(pair), i]));
-  const pieces = text.match(PIECES) ?? [];
-  return pieces.flatMap((piece) => mergeWord([...new TextEncoder().encode(piece)], ranks, merges));
+  const ranks = rankOf(merges);
+  return piecesOf(text).flatMap((piece) => mergeSteps(piece, ranks, merges).at(-1)[0]);
+}
+
+// The piece that holds the letter before the caret.
+function pieceAt(text, caret) {
+  let end = 0;
+  return piecesOf(text).find((piece) => (end += piece.length) >= caret) ?? "";
 }
 
 // The bytes of each token.
@@ -54,67 +66,63 @@ function plural(n, word) {
   return `${n} ${word}${n === 1 ? "" : "s"}`;
 }
 
+const SHOWN = 1000; // tokens; a longer text is counted but not drawn whole
+
+function chips(ids, spelled, made) {
+  const chip = (id, i) => {
+    const look = id === made ? "course-chip course-made" : `course-chip${i % 2 ? " course-odd" : ""}`;
+    return element("span", { class: look, title: `token ${id}` }, shown(spelled[id]));
+  };
+  return element("span", { class: "course-chips" }, ...ids.slice(0, SHOWN).map(chip));
+}
+
 export default {
   render({ model, el }) {
-    el.classList.add("course-widget");
+    const put = connect(model, el, ["text", "applied"], draw);
     const merges = model.get("merges");
     const spelled = spell(merges);
-
-    const field = element("textarea", { rows: 2, spellcheck: "false", "data-lm-suppress-shortcuts": "true" });
-    field.value = model.get("text");
-    field.addEventListener("input", () => {
-      model.set("text", field.value);
-      model.save_changes();
-      draw();
-    });
+    const now = () => ({ text: model.get("text"), applied: model.get("applied") });
+    const typed = field({ label: "Your text", value: now().text, onInput: (text) => put({ text }) });
+    const input = typed.querySelector("textarea");
     const count = slider({
-      label: "Merges applied",
-      min: 0,
-      max: merges.length,
-      step: 1,
-      value: model.get("applied"),
-      format: (x) => x.toFixed(0),
-      onInput: (x) => {
-        model.set("applied", x);
-        model.save_changes();
-        draw();
-      },
+      label: "merges applied", min: 0, max: merges.length, step: 1, value: now().applied, format: (x) => x.toFixed(0),
+      onInput: (applied) => put({ applied }),
     });
-    const pieces = element("p", { class: "course-pieces", "aria-hidden": "true" });
-    pieces.style.cssText = "display:flex;flex-wrap:wrap;gap:3px;margin:0.5rem 0;font-family:monospace;max-height:16rem;overflow:auto";
-    const last = element("p", { class: "course-last" });
-    const said = element("p", { class: "course-said", "aria-live": "polite" });
-    el.append(element("label", {}, "Your text", field), count, pieces, said, last);
+    const pieces = element("div", { "aria-hidden": "true", class: "course-tokens" });
+    const told = sentence();
+    const last = element("p");
+    const ladder = element("ol", { class: "course-ladder" });
+    const ladderOf = element("p", { class: "course-strong" });
 
-    function draw() {
-      const text = model.get("text");
-      const n = Math.min(model.get("applied"), merges.length);
-      const ids = tokenize(text, merges.slice(0, n));
-      const bytes = new TextEncoder().encode(text).length;
-      pieces.replaceChildren(
-        ...ids.slice(0, 1000).map((id, i) => {
-          const box = element("span", { title: `token ${id}` }, shown(spelled[id]));
-          const shade = i % 2 ? "rgba(127,127,127,0.25)" : "transparent";
-          box.style.cssText = `border:1px solid currentColor;background:${shade};border-radius:4px;padding:0 3px;white-space:pre`;
-          return box;
-        }),
+    // How the word at the caret became its tokens, one merge a line.
+    function climb(text, used) {
+      const piece = pieceAt(text, document.activeElement === input ? input.selectionEnd : 4);
+      const steps = mergeSteps(piece, rankOf(used), used);
+      ladderOf.textContent = piece ? `How “${shown(new TextEncoder().encode(piece))}”, the word at the cursor, is put together:` : "";
+      ladder.replaceChildren(
+        ...steps.map(([ids, merge]) =>
+          element("li", {}, chips(ids, spelled, merge ? 255 + merge : -1), merge ? ` merge ${merge}` : " bytes"),
+        ),
       );
-      const rate = ids.length ? `, ${(bytes / ids.length).toFixed(2)} bytes for each token` : "";
-      said.textContent =
-        `${plural(ids.length, "token")} for ${plural([...text].length, "character")} (${plural(bytes, "byte")})${rate}. ` +
-        (ids.length && ids.length <= 40 ? `Pieces: ${ids.map((id) => shown(spelled[id])).join(" | ")}` : "");
-      const [left, right] = n ? merges[n - 1].map((id) => shown(spelled[id])) : [];
-      last.textContent = n ? `Merge ${n}: “${left}” + “${right}” makes token ${255 + n}.` : "No merge: each byte is a token.";
     }
 
-    model.on("change:applied", () => {
-      count.set(model.get("applied"));
-      draw();
-    });
-    model.on("change:text", () => {
-      if (field.value !== model.get("text")) field.value = model.get("text");
-      draw();
-    });
-    draw();
+    function draw({ text, applied }) {
+      typed.set(text);
+      count.set(applied);
+      const used = merges.slice(0, applied);
+      const ids = tokenize(text, used);
+      const bytes = new TextEncoder().encode(text).length;
+      pieces.replaceChildren(chips(ids, spelled, -1));
+      const rate = ids.length ? `, ${(bytes / ids.length).toFixed(2)} bytes for each token` : "";
+      const listed = ids.length && ids.length <= 40 ? ` Pieces: ${ids.map((id) => shown(spelled[id])).join(" | ")}` : "";
+      told.say(`${plural(ids.length, "token")} for ${plural([...text].length, "character")} (${plural(bytes, "byte")})${rate}.${listed}`);
+      const [left, right] = used.length ? used.at(-1).map((id) => shown(spelled[id])) : [];
+      last.textContent = used.length ? `Merge ${used.length}: “${left}” + “${right}” makes token ${255 + used.length}.` : "No merge: each byte is a token.";
+      climb(text, used);
+    }
+
+    for (const event of ["keyup", "click", "focus"]) input.addEventListener(event, () => climb(now().text, merges.slice(0, now().applied)));
+    el.append(typed, count, last, pieces, told, ladderOf, ladder);
+    draw(now());
   },
 };

@@ -230,7 +230,7 @@ def test_a_release_made_in_memory_is_nbgraders(course):
 
 
 def test_an_unknown_assignment_is_told_with_those_there_are(course, tmp_path):
-    with pytest.raises(CourseError, match="no assignment 'week2' in .*; there are: week1"):
+    with pytest.raises(CourseError, match=r"no assignment 'week2' in .*; there are: week1"):
         sheets(course, "week2")
     done = call("grade", "--course", tmp_path / "none", "week1")
     assert done.exit_code == 2 and "is no folder" in done.output

@@ -49,6 +49,9 @@ $$
 TASK = """**Exercise t01.odds** · 2 points · ★★ · 5 min · code
 
 Write `odds(p)` for a probability $p$ below one. Return $p/(1-p)$ as a float.
+```python
+odds(0.5)  # **odds** of $p$, $$x$$ | 1
+```
 
 <details><summary>Hint 1</summary>What is $1-p$ for <code>p = 0.5 * x[-1]</code>?</details>
 <details><summary>Hint 2</summary>Divide.</details>"""
@@ -138,6 +141,26 @@ REFERENCE = {
             "shows": "equal to counted odds to 1e-12",
             "limits": "$|p| < 1$",
         },
+        {
+            "id": "t3",
+            "name": "Edges",
+            "latex": "e > 0",
+            "does": "Coins on their edge.",
+            "chapter": "t01_coins",
+            "receipt": "measured",
+            "evidence": "tests/receipts/test_coins.py::test_edge",
+            "shows": "some coins stay on their edge",
+        },
+        {
+            "id": "t4",
+            "name": "Half",
+            "latex": "1 = 1",
+            "does": "The odds of a half.",
+            "chapter": "t02_dice",
+            "receipt": "proved",
+            "evidence": "tests/receipts/proofs/odds.v::odds_of_half",
+            "shows": "the odds of one half are one",
+        },
         {"id": "t2", "name": "Luck", "latex": "l", "does": "Nothing.", "chapter": "t02_dice", "receipt": "analogy"},
     ],
     "glossary": [
@@ -157,6 +180,35 @@ REFERENCE = {
 }
 
 
+EVIDENCE = {
+    "tests/receipts/test_coins.py": """import pytest
+
+from course.data import record
+
+
+def counted(p):
+    return p / (1 - p)
+
+
+@pytest.mark.receipt("t1", "computed")
+def test_odds():
+    assert counted(0.5) == 1.0
+
+
+@pytest.mark.receipt("t3", "measured")
+def test_edge():
+    check(odds).on(0.8).returns(4.0, see="hidden-sentinel")
+    assert record("coins")["interval"][0] > 0
+""",
+    "tests/receipts/proofs/odds.v": """(* Odds. *)
+Theorem odds_of_half : 1 = 1.
+Proof. reflexivity. Qed.
+""",
+    "experiments/coins.py": '"""Throws coins."""\n',
+    "course/data/records/coins.json": '{"seeds": [1, 2], "interval": [0.1, 0.2], "results": "' + "heads " * 300 + '"}',
+}
+
+
 def make_course(root, chapters=None, **reference):
     """Write a course folder; `reference` replaces registries."""
     (root / "book" / "reference").mkdir(parents=True, exist_ok=True)
@@ -166,6 +218,9 @@ def make_course(root, chapters=None, **reference):
     shutil.copy(ROOT / "book" / "reference" / "symbols.md", root / "book" / "reference")
     for name, content in (REFERENCE | reference).items():
         (root / "book" / "reference" / f"{name}.yml").write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    for name, content in EVIDENCE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8")
     chapters = {"t01_coins": coins(), "t02_dice": dice()} if chapters is None else chapters
     toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text())
     listed = [{"file": f"{stem}/{stem}"} for stem in ("t01_coins", "t02_dice", "t03_not_written")]

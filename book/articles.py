@@ -1,0 +1,140 @@
+"""The articles of the built site, in reading order and without what only a browser can do: for the PDF and the EPUB."""
+
+import copy
+import posixpath
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from bs4 import BeautifulSoup, Tag
+
+from book.registry import read_yaml
+
+# Scripts and what they bring to life, permanent links, and the way to files that a page has beside it
+GONE = "script, template, noscript, style, form, button, a.headerlink, .notebook, .only-dark, .toctree-wrapper"
+
+
+@dataclass(frozen=True)
+class Article:
+    """One page of the book; its links inside the book are `key#id`, its pictures absolute paths."""
+
+    key: str  # unique and short: ch04_attention, formulas
+    title: str
+    part: str  # the caption of its part; empty for the first page
+    body: Tag
+
+
+def read(source: Path, site: Path) -> list[Article]:
+    """All pages of the table of contents.
+
+    Args:
+        source: the folder that Jupyter Book read.
+        site: the folder that it wrote.
+    """
+    toc = read_yaml(source / "_toc.yml")
+    names = {toc["root"]: ""} | {entry["file"]: part["caption"] for part in toc["parts"] for entry in part["chapters"]}
+    found = {}
+    for name in names:
+        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        found[name] = page.select_one("article.bd-article")
+    ids = {name: {node["id"] for node in body.select("[id]")} for name, body in found.items()}
+    return [
+        Article(key(name), found[name].h1.get_text().removesuffix("#").strip(), part, _cleaned(name, found[name], site, ids))
+        for name, part in names.items()
+    ]
+
+
+def key(name: str) -> str:
+    """ch04_attention/ch04_attention is ch04_attention, reference/formulas is formulas."""
+    return name.rpartition("/")[2]
+
+
+def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
+    for node in body.select(GONE):
+        node.decompose()
+    for host in body.select(".course-widget-host"):
+        host["class"] = "widget-in-words"
+    for cell in body.select("div.cell"):
+        _unfold(cell)
+    _gather_hints(body)
+    for link in body.select("a[href]"):
+        _resolve(link, name, ids)
+    for picture in body.select("img[src]"):
+        picture["src"] = str((site / posixpath.dirname(name) / unquote(picture["src"])).resolve())
+        del picture["loading"]
+    return body
+
+
+def _unfold(cell: Tag) -> None:
+    """Show the folded tests; drop folded imports and the code of figures, which the notebook has."""
+    test = "tag_exercise-test" in cell["class"]
+    for fold in cell.select("details"):
+        if test:
+            fold.summary.decompose()
+            fold.unwrap()
+        else:
+            fold.decompose()
+
+
+def _gather_hints(body: Tag) -> None:
+    """Paper cannot fold: hints stand at the chapter's end, away from their exercises."""
+    rows = []
+    for exercise in body.select(".exercise"):
+        hints = exercise.select("details")
+        if not hints:
+            continue
+        label = exercise.select_one(".exercise-id").get_text()
+        place = f"hints-{exercise['id']}"
+        rows.append(f'<h3 id="{place}"><a href="#{exercise["id"]}">{label}</a></h3>')
+        for hint in hints:
+            title = hint.summary.extract().get_text()
+            rows.append(f'<div class="hint"><p><strong>{title}</strong></p>{hint.decode_contents()}</div>')
+            hint.decompose()
+        exercise.append(
+            _parsed(f'<p class="to-hints"><a href="#{place}">{_count(len(hints), "hint")} at the end of the chapter</a></p>')
+        )
+    if rows:
+        body.append(_parsed(f'<section class="hints"><h2>Hints</h2>{"".join(rows)}</section>'))
+
+
+def _parsed(text: str) -> Tag:
+    return BeautifulSoup(text, "html.parser").contents[0]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
+
+
+def _resolve(link: Tag, name: str, ids: dict[str, set[str]]) -> None:
+    """Links inside the book become `key#id`; what leads to no page of it becomes text; the web stays."""
+    address = link["href"]
+    if re.match(r"[a-z]+:", address):
+        return
+    path, _, anchor = address.partition("#")
+    page = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)).removesuffix(".html") if path else name
+    made_here = anchor.startswith("hints-")
+    if page not in ids or (anchor and anchor not in ids[page] and not made_here):
+        link.unwrap()
+        return
+    link["href"] = f"{key(page)}#{anchor}"
+
+
+def mathml(body: Tag) -> Tag:
+    """A copy whose formulas are MathML alone, without KaTeX's drawing of them."""
+    body = copy.copy(body)
+    for formula in body.select("span.katex"):
+        math = formula.select_one("math").extract()
+        _mend(math)
+        display = formula.find_parent(class_="katex-display")
+        (display or formula).replace_with(math)
+    return body
+
+
+def _mend(math: Tag) -> None:
+    """Take out what KaTeX writes and MathML does not know: operators inside one token, and applied functions as scripts."""
+    for token in math.select("mi, mo"):
+        if token.find(True):
+            token.name, token.attrs = "mrow", {}
+        elif token.get_text() == "\u2061" and token.parent.name.startswith(("msu", "mun", "mov", "mfr")):
+            token.decompose()

@@ -1,0 +1,74 @@
+// Reference pages: filters whose state is in the page's address, and buttons that copy LaTeX.
+// A form.filter names its items by a selector; a select keeps the items of class is-<value>.
+
+const say = (form, text) => (form.querySelector("output").textContent = text);
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement("textarea"); // a page that was not served over https has no clipboard
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+function filter(form) {
+  const items = [...document.querySelectorAll(form.dataset.items)];
+  const text = items.map((item) => plain(item.textContent + (follower(item)?.textContent ?? "")));
+  const sections = [...new Set(items.map((item) => item.closest("section:not(:has(form.filter))")))].filter(Boolean);
+  const given = new URLSearchParams(location.search);
+  for (const field of form.elements) if (field.name && given.has(field.name)) field.value = given.get(field.name);
+
+  function apply() {
+    const words = plain(form.elements.words.value).split(/\s+/).filter(Boolean);
+    const classes = [...form.querySelectorAll("select")].filter((select) => select.value).map((select) => `is-${select.value}`);
+    let shown = 0;
+    items.forEach((item, i) => {
+      const kept = words.every((word) => text[i].includes(word)) && classes.every((name) => item.classList.contains(name));
+      item.hidden = !kept;
+      if (follower(item)) follower(item).hidden = !kept;
+      shown += kept;
+    });
+    for (const section of sections) section.hidden = !section.querySelector(`:is(${form.dataset.items}):not([hidden])`);
+    say(form, `${shown} of ${items.length} ${form.dataset.what}`);
+    const state = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    const query = state.size ? `?${state}` : location.pathname;
+    history.replaceState(null, "", query + location.hash);
+  }
+
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(apply));
+  form.querySelector("[data-copy-link]").addEventListener("click", async () => {
+    await copy(location.href);
+    say(form, "The link is copied");
+  });
+  form.hidden = false;
+  apply();
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const follower = (item) => (item.nextElementSibling?.tagName === "DD" ? item.nextElementSibling : null);
+
+function copyButton(formula) {
+  const latex = formula.querySelector('annotation[encoding="application/x-tex"]')?.textContent.trim();
+  if (!latex) return;
+  const name = formula.querySelector("strong").textContent;
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "copy-latex", textContent: "Copy LaTeX" });
+  button.setAttribute("aria-label", `Copy LaTeX of ${name}`);
+  button.addEventListener("click", async () => {
+    await copy(latex);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy LaTeX"), 2000);
+  });
+  formula.querySelector("p").append(button);
+}
+
+for (const form of document.querySelectorAll("form.filter")) filter(form);
+for (const formula of document.querySelectorAll(".formula")) copyButton(formula);

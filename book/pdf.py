@@ -1,0 +1,132 @@
+"""The book as PDF: `python -m book.pdf` writes build/book/mathematics-of-transformers.pdf.
+
+The pages of the built site are joined into one HTML file and printed by Chromium: tagged, with an outline, and
+with links that stay inside the file.
+"""
+
+import html
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from book.articles import Article, read
+from book.build import BuildError, build
+from book.registry import ROOT, read_yaml
+
+STYLE = Path(__file__).with_name("styles") / "print.css"
+NAME = "mathematics-of-transformers"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECONDS = 600
+
+
+class PrintError(Exception):
+    """The book cannot be printed; the message says what to do."""
+
+
+def joined(articles: list[Article], site: Path, *, title: str, author: str) -> str:
+    """All articles as one HTML page that needs nothing but the site's style sheets, fonts and pictures."""
+    sheets = ["katex/katex.min.css", *_own_sheets(site)]
+    links = "\n".join(f'<link rel="stylesheet" href="{(site / "_static" / sheet).as_uri()}">' for sheet in sheets)
+    parts: list[str] = []
+    contents: list[str] = []
+    caption = ""
+    for article in articles:
+        if article.part != caption:
+            caption = article.part
+            parts.append(f'<h1 class="part">{html.escape(caption)}</h1>')
+            contents.append(f'<li class="part">{html.escape(caption)}</li>')
+        if article.part:
+            contents.append(f'<li><a href="#{article.key}">{html.escape(article.title)}</a></li>')
+            parts.append(_article(article))
+    return f"""<!DOCTYPE html>
+<html lang="en" data-theme="light">
+<head><meta charset="utf-8"><title>{html.escape(title)}</title><meta name="author" content="{html.escape(author)}">
+{links}
+<link rel="stylesheet" href="{STYLE.as_uri()}">
+</head>
+<body class="book">
+<header class="title-page"><p class="title">{html.escape(title)}</p><p>{html.escape(author)}</p>
+<p>Text and figures CC BY 4.0, code MIT</p></header>
+<nav class="contents" aria-label="Contents"><h1>Contents</h1><ol>{"".join(contents)}</ol></nav>
+<main>{"".join(parts)}</main>
+</body>
+</html>
+"""
+
+
+def _own_sheets(site: Path) -> list[str]:
+    return [name for name in ("fonts.css", "library.css", "course.css", "reference.css") if (site / "_static" / name).is_file()]
+
+
+def _article(article: Article) -> str:
+    """An article whose ids start with its key, one level of headings below the parts."""
+    body = article.body
+    for node in body.select("[id]"):
+        node["id"] = f"{article.key}--{node['id']}"
+    for link in body.select("a[href]"):
+        key, sharp, anchor = link["href"].partition("#")
+        if sharp and ":" not in key:
+            link["href"] = f"#{key}--{anchor}" if anchor else f"#{key}"
+    for image in body.select("img[src]"):
+        image["src"] = Path(image["src"]).as_uri()
+    for level in (4, 3, 2, 1):
+        for heading in body.select(f"h{level}"):
+            heading.name = f"h{level + 1}"
+    body["id"] = article.key
+    return str(body)
+
+
+def browser() -> str:
+    """The path of Chromium.
+
+    Raises:
+        PrintError: if there is none.
+    """
+    for name in BROWSERS:
+        if path := shutil.which(name):
+            return path
+    raise PrintError("printing needs Chromium: `make tools` installs it where there is apt-get")
+
+
+def write(page: str, target: Path) -> Path:
+    """Print a page that is one HTML file into a PDF.
+
+    Raises:
+        PrintError: if there is no Chromium, or it failed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "book.html"), Path(folder, "book.pdf")
+        source.write_text(page, encoding="utf-8")
+        command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--no-pdf-header-footer", "--generate-pdf-document-outline"]
+        try:
+            done = subprocess.run(
+                [*command, f"--print-to-pdf={made}", source.as_uri()], capture_output=True, text=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise PrintError(f"Chromium did not finish in {SECONDS} s") from None
+        if not made.is_file():
+            raise PrintError(f"Chromium printed nothing: {done.stderr.strip()[-500:]}")
+        shutil.move(made, target)
+    return target
+
+
+def main() -> int:
+    """The command; returns its exit code."""
+    try:
+        site = build(solutions=os.environ.get("SOLUTIONS") == "show")
+        config = read_yaml(ROOT / "_config.yml")
+        page = joined(read(site.parent / "src", site), site, title=config["title"], author=config["author"])
+        print(write(page, site.parent / f"{NAME}.pdf"))
+    except (BuildError, PrintError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
