@@ -73,7 +73,7 @@ def _send(control: socket.socket, answer: dict) -> None:
 
 
 def _imported(serve: str) -> Callable[[socket.socket], None]:
-    """Import everything; the function that children call, given as `module:function`."""
+    """Import and prepare everything; the function that children call, given as `module:function`."""
     module, function = serve.split(":")
     for name in WARM:
         importlib.import_module(name)
