@@ -55,6 +55,8 @@ class Groups:
 
 def place() -> Path | None:
     """The nearest group, from this process' own upwards, in which it may make groups with both controllers."""
+    if not os.path.exists("/proc/self/cgroup"):
+        return None
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     mounts = [Path(fields[4]) for fields in mounts if fields[fields.index("-") + 1] == "cgroup2"]
     own = [line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]

@@ -166,6 +166,20 @@ class Policy(StrEnum):
     compat = "compat"
 
 
+class Sandbox(StrEnum):
+    full = "full"
+    none = "none"
+
+
+Sandboxed = Annotated[
+    Sandbox,
+    typer.Option(
+        envvar="AUTOGRADER_SANDBOX",
+        help="full: student code in namespaces of its own, with limits; none: in a process of its own, for code that you trust.",
+    ),
+]
+
+
 @app.command()
 def grade(
     names: Chapters = None,
@@ -192,6 +206,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
 
@@ -220,7 +235,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value)
+        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
@@ -349,11 +364,16 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path):
 
 
 @app.command()
-def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
-    """Make a class from the chapters' own answers, grade it, and show everything."""
+def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox: Sandboxed = Sandbox.full):
+    """Make a class from the chapters' own answers, grade it, and show everything.
+
+    Its submissions are the course's own code: where the sandbox is not possible, it says so and goes on without.
+    """
     from autograder.demo import SEED, grade_by_hand, prepare
+    from autograder.engine import student_template
     from autograder.feedback import write_feedback
     from autograder.grade import Book, Options
+    from autograder.sandbox import SandboxError
 
     here = chosen(names, root)
     folder = here[0].root / "build" / "demo"
@@ -362,7 +382,12 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     except CourseError as error:
         stop(error)
     book = Book(folder)
-    grade_with_progress(chapters, book, Options(seed=SEED), jobs)
+    try:
+        student_template(sandbox.value).wait()
+    except SandboxError as error:
+        console.print(f"[yellow]without a sandbox[/yellow]: {error}", highlight=False, soft_wrap=True)
+        sandbox = Sandbox.none
+    grade_with_progress(chapters, book, Options(seed=SEED, sandbox=sandbox.value), jobs)
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]

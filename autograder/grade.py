@@ -42,6 +42,7 @@ class Options:
     limits: Limits = Limits()
     seed: int | None = None
     policy: str = "fair"
+    sandbox: str = "full"
 
 
 @dataclass
@@ -130,7 +131,7 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         _not_run(notebook, flags[0])
     else:
         files = taken.files if any(taken.files.iterdir()) else None
-        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files)
+        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
     earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
     for cell in notebook.cells:
         if cell.cell_type == "code":

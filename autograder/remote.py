@@ -24,7 +24,7 @@ import torch
 from autograder import wire
 from autograder.guard import Guard
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
-from autograder.shell import NotebookShell, make_shell
+from autograder.shell import NotebookShell, make_shell, warm_shell
 from autograder.wire import Decoder, Encoder
 
 GRACE = 2.0  # seconds that code gets to end by itself after its limit
@@ -86,7 +86,7 @@ _shell: NotebookShell | None = None
 def prepare() -> None:
     """Make the shell that `serve` will use; for a process that is going to be forked."""
     global _shell
-    _shell = make_shell("module://matplotlib_inline.backend_inline")
+    _shell = warm_shell("module://matplotlib_inline.backend_inline")
 
 
 def _no_input(prompt=""):

@@ -49,7 +49,7 @@ COMPUTING = (
 IMPORTABLE = {"torch", "numpy", "math", "cmath", "builtins", "operator", "itertools", "functools", "collections", "fractions"}
 IMPORTABLE |= {"random", "re", "string", "statistics", "sympy", "course", "dataclasses", "types", "enum", "abc", "typing"}
 STEPS = (lambda: torch.rand((), generator=torch.default_generator), np.random.random, random.random)
-LOST = "It was lost with its process."
+LOST = "It was lost when the process of the student ended."
 
 
 class Session(Peer):
@@ -72,6 +72,7 @@ class Session(Peer):
         self.allowed: list[str] | None = None
         self.generation = self.starts = 0
         self.why: str | None = None
+        self.subject = "a cell"  # what is running there
         self.show: Callable[[NotebookNode], None] = lambda output: None  # takes what a call printed or displayed
         self.test_end, self.breaches = None, 0
         super().__init__(None)
@@ -88,14 +89,14 @@ class Session(Peer):
 
     def run_cell(self, source: str) -> list[NotebookNode]:
         """Run a cell of the student's notebook in the student's process, and give its outputs."""
-        said, limit = [], self.limits.cell
+        said, limit, self.subject = [], self.limits.cell, "a cell"
         self.show = said.append
         try:
             self._ask(
                 "cell", source, limit=limit, sentence=f"The cell took longer than its limit of {limit:g} s and was stopped."
             )
             if any(output.get("ename") == "TimeLimit" for output in said):
-                self.flags.append(f"a cell took longer than its limit of {limit:g} s")
+                self._flag(self.sentence)
             else:
                 self.finished.append(source)
         except Exception as error:  # its answer could not be told
@@ -114,7 +115,7 @@ class Session(Peer):
         """
         found = self.ask("names", [name])
         if type(found) is not dict or not set(found) <= {name}:
-            raise self.lose("Its process sent something that is no answer.")
+            raise self.lose("The process of the student sent something that is no answer.")
         for value in found.values():
             if hasattr(type(value), "_hold") or isinstance(value, RemoteType):
                 _keep(value, "_origin", name)
@@ -142,7 +143,7 @@ class Session(Peer):
             return answer(*args, **kwargs), (args, kwargs)
         found = self.ask("call", answer, list(args), kwargs, True)
         if type(found) is not list or len(found) != 3 or type(found[1]) is not list or type(found[2]) is not dict:
-            raise self.lose("Its process sent something that is no answer.")
+            raise self.lose("The process of the student sent something that is no answer.")
         value, args, kwargs = found
         return value, (tuple(args), kwargs)
 
@@ -156,7 +157,10 @@ class Session(Peer):
         """
         __tracebackhide__ = True
         limit = self.limits.call
-        return self._ask(what, *values, also=also, limit=limit, sentence=f"It took longer than {limit:g} s and was stopped.")
+        if self.nested == 0:
+            self.subject = _subject(what, values)
+        sentence = f"{self.subject} took longer than {limit:g} s and was stopped."
+        return self._ask(what, *values, also=also, limit=limit, sentence=sentence)
 
     def _ask(self, what: str, *values, limit: float, sentence: str, also=()):
         __tracebackhide__ = True
@@ -178,7 +182,7 @@ class Session(Peer):
         except WireError as error:
             if self.writing:  # a value of the tests that is too large
                 raise ValueError(f"an argument cannot be handed over: {error}") from None
-            raise self.lose(f"Its process sent something that is no answer ({error}).") from None
+            raise self.lose(f"The process of the student sent something that is no answer ({error}).") from None
         except (Stopped, KeyboardInterrupt):
             if self.nested == 0 and self.sock is not None:  # the ends are out of step
                 self.lose("The tests took too long.")
@@ -186,7 +190,7 @@ class Session(Peer):
         try:
             error = self._rebuilt(*told)
         except (WireError, TypeError, ValueError, IndexError, KeyError) as problem:
-            raise self.lose(f"Its process sent something that is no answer ({type(problem).__name__}).") from None
+            raise self.lose(f"The process of the student sent something that is no answer ({type(problem).__name__}).") from None
         raise error
 
     def _left(self, limit: float, sentence: str) -> tuple[float, str]:
@@ -196,9 +200,11 @@ class Session(Peer):
             raise Stopped(f"The notebook took longer than its limit of {self.limits.notebook:g} s.")
         if self.test_end is not None:
             if self.breaches >= BREACHES:
-                raise Stopped("It was not called again, since it had to be stopped before.")
+                raise Stopped(f"{self.subject} was not called again, since it had to be stopped before.")
             if now > self.test_end:
-                raise Stopped(f"The tests took longer than the limit of {self.limits.cell:g} s, so it was not called again.")
+                raise Stopped(
+                    f"The tests took longer than the limit of {self.limits.cell:g} s, so {self.subject} was not called again."
+                )
             if self.test_end - now < limit:
                 limit, sentence = self.test_end - now, f"The tests took longer than the limit of {self.limits.cell:g} s."
         if self.end - now < limit:
@@ -212,16 +218,21 @@ class Session(Peer):
             self.sock.close()
             self.sock = None
             ended = self.student.end()
-            self.why = why or f"Its process {ended or 'ended'}."
-            self.flags.append(f"{self.why[0].lower()}{self.why[1:].rstrip('.')}")
+            self.why = why or f"The process that ran {self.subject} {ended or 'ended'}."
+            self._flag(self.why)
         return Stopped(self.why or LOST)
+
+    def _flag(self, sentence: str) -> None:
+        sentence = sentence[0].lower() + sentence[1:].rstrip(".")
+        if sentence not in self.flags and len(self.flags) < 100:
+            self.flags.append(sentence)
 
     def _awake(self) -> None:
         """Have a student's process, in which all finished cells have run."""
         if self.sock is not None:
             return
         if self.starts > RESTARTS:
-            raise Stopped("Its process had to be started anew too often.")
+            raise Stopped("The process of the student had to be started anew too often.")
         self.starts += 1
         self.forget()
         self.sock = self.student.start()
@@ -245,14 +256,16 @@ class Session(Peer):
             raise WireError("no error")
         if known == "TimeLimit":
             self.breaches += 1
-            self.flags.append(f"{self.sentence[0].lower()}{self.sentence[1:].rstrip('.')}")
+            self._flag(self.sentence)
             return Stopped(self.sentence)
         kind = known_error(known)
         if not issubclass(kind, Exception):
-            return Stopped(f"It ended with {kind.__name__}.")
+            return Stopped(f"{self.subject} ended with {kind.__name__}.")
         if own is not None:
             found = decoder.decode(own)
             kind = found if isinstance(found, type) and issubclass(found, Exception) else kind
+        if issubclass(kind, StopIteration | StopAsyncIteration):  # would end a loop of the tests, as if all were done
+            return RuntimeError(f"{self.subject} raised {kind.__name__}, which is for iterators.")
         error = None
         with suppress(Exception):
             error = kind.__new__(kind, *decoder.decode(args))
@@ -307,9 +320,7 @@ class Session(Peer):
         if any(used):
             self.last = randomness()
         for name in withheld:
-            flag = f"an answer called {str(name)[:100]}, which is withheld while tests run"
-            if flag not in self.flags and len(self.flags) < 100:
-                self.flags.append(flag)
+            self._flag(f"an answer called {str(name)[:100]}, which is withheld while tests run")
         if text is not None:
             for output in outputs(text):
                 self.show(output)
@@ -625,10 +636,12 @@ def _operator(name: str):
                 return True
             if not (type(self)._asked_for and isinstance(other, RemoteObject) and type(other)._asked_for):
                 return NotImplemented
+        if name == "contains" and not type(self)._asked_for:  # an object could say that it holds everything
+            return any(x == args[0] for x in self)
         if name == "next":
             found = self._session.ask("next", self)
             if type(found) is not list or len(found) > 1:
-                raise self._session.lose("Its process sent something that is no answer.")
+                raise self._session.lose("The process of the student sent something that is no answer.")
             if not found:
                 raise StopIteration
             return found[0]
@@ -679,6 +692,19 @@ def _is_stand_in(x) -> bool:
     return isinstance(x, RemoteFunction | RemoteObject | RemoteModule) or (
         isinstance(type(x), RemoteType) if not isinstance(x, type) else isinstance(x, RemoteType) and "_hold" in x.__dict__
     )
+
+
+def _subject(what: str, values: tuple) -> str:
+    """What a question is about, in words."""
+    thing = values[1] if what == "operate" else values[0] if values else None
+    name = (
+        getattr(type(thing), "__name__", "")
+        if isinstance(thing, RemoteObject | RemoteModule)
+        else getattr(thing, "__name__", None)
+    )
+    if what == "names":
+        name = values[0][0]
+    return f"`{name}`" if name else "the answer"
 
 
 def _keep(stand_in, name: str, value) -> None:
@@ -767,7 +793,9 @@ def _output(told: dict) -> NotebookNode | None:
         if not isinstance(data, dict):
             return None
         data = {
-            _printed(mime): value if _is_json(mime) else _printed(value) for mime, value in data.items() if isinstance(mime, str)
+            _printed(mime): _whole(value) if _is_json(mime) else _printed(value)
+            for mime, value in data.items()
+            if isinstance(mime, str)
         }
         count = {"execution_count": None} if kind == "execute_result" else {}
         return v4.new_output(kind, data, **count)
@@ -776,6 +804,11 @@ def _output(told: dict) -> NotebookNode | None:
 
 def _is_json(mime: str) -> bool:
     return re.fullmatch(r"application/(json|(vnd\.)?[\w.+-]+\+json)", mime) is not None
+
+
+def _whole(x):
+    """A value of JSON without halves of characters, which no file can hold."""
+    return json.loads(json.dumps(x, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _printed(x) -> str:

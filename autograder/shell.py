@@ -130,3 +130,14 @@ def make_shell(backend: str = "agg") -> NotebookShell:
     sys.modules["__main__"].__dict__.setdefault("__builtins__", __builtins__)
     shell.builtin_trap.activate()
     return shell
+
+
+def warm_shell(backend: str) -> NotebookShell:
+    """A shell that has run something of each kind, so that what is loaded with the first cell is there; for a fork."""
+    shell = make_shell(backend)
+    for source in ("import sys\nprint(1)\nprint(2, file=sys.stderr)\n[3]", "1 / 0"):
+        shell.run(source)
+    shell.reset()
+    shell.execution_count, shell.outputs = 1, []
+    shell.user_ns["__name__"] = "__main__"
+    return shell

@@ -33,6 +33,14 @@ from autograder.template import main
 main()"""
 
 
+class TemplateGone(CourseError):
+    """The template has ended or does not answer."""
+
+    def __init__(self, process: subprocess.Popen, why: object):
+        self.process = process
+        super().__init__(f"the process that starts students' processes is gone ({why})")
+
+
 class Student:
     """A process that runs one submission.
 
@@ -43,7 +51,7 @@ class Student:
 
     def __init__(self, template: "Template", pid: int, connection: socket.socket, left_out: list[str]):
         self.socket, self.left_out = connection, left_out
-        self._template, self._pid, self._end = template, pid, None
+        self._template, self._parent, self._pid, self._end = template, template.process, pid, None
 
     def kill(self) -> None:
         """End the process and everything that it started. A second time does nothing."""
@@ -65,8 +73,8 @@ class Student:
     def _learn(self, request: str) -> None:
         if self._end is None:
             try:
-                self._end = self._template.ask({request: self._pid})["end"]
-            except CourseError as error:  # the template is gone, and its children with it
+                self._end = self._template.ask({request: self._pid}, of=self._parent)["end"]
+            except CourseError as error:  # its children are gone with it
                 self._end = f"is gone: {error}"
 
     def __enter__(self):
@@ -93,8 +101,11 @@ class Template:
     def __init__(self, sandbox: str = "full", serve: str = "autograder.remote:serve"):
         if sandbox not in KINDS:
             raise CourseError(f"the sandbox is one of {', '.join(KINDS)}, not {sandbox}")
-        self._lock, self._ready, self._buffer = threading.Lock(), False, b""
-        self.group: Path | None = None
+        self._lock, self._sandbox, self._serve = threading.Lock(), sandbox, serve
+        self._start()
+
+    def _start(self) -> None:
+        self._ready, self._buffer, self.group = False, b"", None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         self._control, theirs = socket.socketpair()
         environment = {
@@ -106,12 +117,12 @@ class Template:
         }
         config = {
             "control": theirs.fileno(),
-            "sandbox": sandbox,
-            "serve": serve,
+            "sandbox": self._sandbox,
+            "serve": self._serve,
             "matplotlib": os.environ.get("MPLCONFIGDIR"),
         }
         with theirs:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -120,7 +131,7 @@ class Template:
                 env=environment,
                 start_new_session=True,  # Ctrl-C is for this process alone
             )
-        with contextlib.suppress(BrokenPipeError), self._process.stdin as stdin:
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as stdin:
             for line in ([os.path.abspath(path) for path in sys.path], config):
                 stdin.write(json.dumps(line).encode() + b"\n")
 
@@ -143,22 +154,33 @@ class Template:
 
         Raises:
             SandboxError: if this machine does not allow a part of the sandbox.
-            CourseError: if the template is gone.
+            CourseError: if the template is gone, and one that was started anew too.
         """
         ours, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as packed:
             left_out = [] if files is None else pack(files, packed, min(limits.file_size, limits.folder // 2))
             packed.seek(0)
+            request = {"fork": asdict(limits)}, theirs.fileno(), packed.fileno()
             try:
-                answer = self.ask({"fork": asdict(limits)}, theirs.fileno(), packed.fileno())
+                try:
+                    answer = self.ask(*request)
+                except TemplateGone as gone:  # killed from outside: begin anew, once
+                    self._restart(gone.process)
+                    answer = self.ask(*request)
             except BaseException:
                 ours.close()
                 raise
         return Student(self, answer["pid"], ours, left_out)
 
-    def ask(self, request: dict, *descriptors: int) -> dict:
-        """Send a request, with open files, and get the template's answer."""
+    def ask(self, request: dict, *descriptors: int, of: subprocess.Popen | None = None) -> dict:
+        """Send a request, with open files, and get the template's answer.
+
+        Raises:
+            TemplateGone: if there is no template, or another one than the process that is asked `of`.
+        """
         with self._lock:
+            if of not in (None, self.process):
+                raise TemplateGone(of, "another one was started")
             self._wait()
             try:
                 self._control.settimeout(ANSWER_LIMIT)
@@ -167,16 +189,22 @@ class Template:
                 raise self._gone(error) from error
             return self._receive(ANSWER_LIMIT)
 
+    def _restart(self, gone: subprocess.Popen) -> None:
+        with self._lock:
+            if self.process is gone:
+                self.close()
+                self._start()
+
     def close(self) -> None:
         """End it, with all its children."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._control.close()
         try:
-            self._process.wait(5)
+            self.process.wait(5)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         self._errors.close()
         if self.group:
             cgroup.remove(self.group)
@@ -210,12 +238,12 @@ class Template:
             raise CourseError(f"a student's process could not be started: {answer['error']}")
         return answer
 
-    def _gone(self, error: OSError) -> CourseError:
+    def _gone(self, error: OSError) -> "TemplateGone":
         said = ""
         if not self._errors.closed:
             self._errors.seek(0)
             said = self._errors.read().decode("utf-8", "replace").strip()
-        return CourseError(f"the process that starts students' processes is gone ({said.splitlines()[-1] if said else error})")
+        return TemplateGone(self.process, said.splitlines()[-1] if said else error)
 
 
 def pack(folder: Path, archive: IO[bytes], size: int) -> list[str]:

@@ -73,13 +73,15 @@ def _send(control: socket.socket, answer: dict) -> None:
 
 
 def _imported(serve: str) -> Callable[[socket.socket], None]:
-    """Import everything; the function that children call, given as `module:function`."""
+    """Import and prepare everything; the function that children call, given as `module:function`."""
     module, function = serve.split(":")
-    found = getattr(importlib.import_module(module), function)
     for name in WARM:
         importlib.import_module(name)
+    found = importlib.import_module(module)
     sys.modules["torch"].set_num_threads(1)
-    return found
+    if hasattr(found, "prepare"):
+        found.prepare()
+    return getattr(found, function)
 
 
 def _enter(control: socket.socket) -> cgroup.Groups | None:

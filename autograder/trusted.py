@@ -5,6 +5,8 @@ anything executable. No student code is ever run or unpickled here.
 """
 
 import contextlib
+import gc
+import importlib
 import json
 import os
 import random
@@ -22,12 +24,13 @@ from nbformat import NotebookNode, v4
 from autograder import peer, session, wire
 from autograder.answers import explainer, load
 from autograder.chapters import bound_names, exercise_id
-from autograder.plan import Cell, read_source, student_side, tests_side, uses
+from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
 from autograder.sandbox import Limits
 from autograder.session import Session
-from autograder.shell import NotebookShell, make_shell
+from autograder.shell import NotebookShell, warm_shell
 from course import checks
 
+WARM = "matplotlib.pyplot", "matplotlib_inline.backend_inline", "sympy", "course.device", "course.plots"
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
 QUIET = peer.__file__, session.__file__, wire.__file__
 _exit = os._exit
@@ -36,10 +39,12 @@ _exit = os._exit
 def main() -> NoReturn:
     """Answer requests on the socket whose number is the program's argument."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    import sympy  # noqa: F401
-
+    for name in WARM:
+        importlib.import_module(name)
     torch.set_num_threads(1)
-    make_shell("agg")
+    warm_shell("agg")
+    gc.collect()
+    gc.freeze()  # a collection in a child would write to every page that it shares with this process
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(wire.Closed):
@@ -98,6 +103,12 @@ class Chapter:
                         if answer.right:
                             right.setdefault(test["name"], []).append(source)
         self.told, self.words = read_source(cells, right), words
+        for cell in cells:
+            for _, line, _ in uses(cell["source"]).imports if cell["kind"] != "answer" else ():
+                with contextlib.suppress(Exception):  # a cell that fails shows it when it runs
+                    exec(line, {})
+        gc.collect()
+        gc.freeze()
 
 
 def _bound(source: str) -> list[str]:
@@ -120,7 +131,7 @@ class Run:
         self.seconds = dict.fromkeys(("start", "cells", "tests"), 0.0)
 
     def run(self) -> None:
-        """Run all cells; the outputs of each are sent when it has run."""
+        """Run the cells; the outputs of tests and of the student's are sent as they come, those of others if they fail."""
         shell = NotebookShell.instance()
         answers = self.chapter.told
         os.environ[checks.SEED_VARIABLE] = str(self.seed)
@@ -144,18 +155,21 @@ class Run:
                     self._tell_outputs(cell, self._test(shell, cell, student & (cell.uses.reads | read), allowed))
                 self.seconds["tests"] += time.monotonic() - start
                 continue
-            outputs = None
-            if cell.kind == "student" or cell.index in there:
-                outputs = self.session.run_cell(cell.source)
+            if cell.kind == "student":
+                self._tell_outputs(cell, self.session.run_cell(cell.source))
                 student |= answers.binds.get(cell.name, frozenset())
-            if cell.kind == "source" and cell.index in here:
-                mine = self._here(shell, cell, student & cell.uses.reads)
-                student -= cell.uses.binds
-                outputs = mine if outputs is None else outputs
-            if outputs is not None:
-                self._tell_outputs(cell, outputs)
+            else:
+                source, outputs = without_prints(cell.source), []
+                if cell.index in there:
+                    outputs += self.session.run_cell(source)
+                if cell.index in here:
+                    outputs += self._here(shell, source, student & cell.uses.reads)
+                    student -= cell.uses.binds
+                if "raises-exception" not in cell.tags:  # the rest is for readers, who have it in the source
+                    self._tell_outputs(cell, [o for o in outputs if o.output_type == "error"])
             self.seconds["cells"] += time.monotonic() - start
         self.seconds["cells"] -= self.seconds["start"]
+        self.seconds["cpu"] = time.process_time()
         self.tell("end", self.session.flags, list(self.seconds.items()))
 
     def _test(self, shell: NotebookShell, cell: Cell, names: set[str], allowed: list[str]) -> list:
@@ -167,16 +181,16 @@ class Run:
                     shell.run(cell.source)
             return shell.outputs
         except checks.Stopped as error:
-            return [*shell.outputs, _told("Stopped", f"The tests did not run to their end. {error}")]
+            return [*shell.outputs, _told("Stopped", f"The tests did not run to their end: {error}")]
         except Exception as error:
             return [*shell.outputs, _told(type(error).__name__, f"The tests did not run to their end: {error}")]
 
-    def _here(self, shell: NotebookShell, cell: Cell, names: set[str]) -> list:
+    def _here(self, shell: NotebookShell, source: str, names: set[str]) -> list:
         """Run a cell of the source on this side."""
         try:
             with self._limited():
                 self._fetch(shell, names)
-                shell.run(cell.source)
+                shell.run(source)
         except (Exception, checks.Stopped) as error:
             return [*shell.outputs, _told(type(error).__name__, str(error))]
         return shell.outputs
@@ -195,7 +209,7 @@ class Run:
     @contextlib.contextmanager
     def _limited(self):
         """The limit of a cell for what runs on this side; what asks the student's side has its own."""
-        self.end = time.monotonic() + self.limits.cell
+        self.until = time.monotonic() + self.limits.cell
         signal.setitimer(signal.ITIMER_REAL, self.limits.cell + SLACK, SLACK)
         try:
             yield
@@ -203,7 +217,7 @@ class Run:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _too_long(self, *_):
-        end = max(self.end, self.session.test_end or 0.0)
+        end = max(self.until, self.session.test_end or 0.0)
         if not self.busy and time.monotonic() > end + SLACK / 2:
             raise checks.Stopped(f"The tests took longer than the limit of {self.limits.cell:g} s.")
 

@@ -305,7 +305,7 @@ time.sleep(60)
 
 
 def test_processes_and_a_fork_bomb(template):
-    with template.fork(Limits(processes=20)) as bomb, template.fork() as beside:
+    with template.fork(Limits(processes=20)) as bomb, template.fork(Limits(processes=20)) as beside:
         student, mark = Asked(bomb), f"bomb-{os.getpid()}"
         count = student("""
 import os, time
@@ -320,6 +320,7 @@ except BlockingIOError:
     pass
 """)
         assert 0 < count < 20
+        assert Asked(beside)("import subprocess; result = subprocess.run(['true']).returncode") == 0
         student.stream.write(b'"import os\\nwhile True:\\n    try:\\n        os.fork()\\n    except OSError:\\n        pass"\n')
         student.stream.flush()
         assert Asked(beside)("result = 6 * 7") == 42
@@ -365,7 +366,7 @@ def test_all_end_with_the_template(template):
         student = other.fork()
         Asked(student)(escapes(mark))
         assert running(mark)
-        other._process.kill()
+        other.process.kill()
         assert gone(mark)
         assert "is gone" in student.how_it_ended()
 
