@@ -184,7 +184,7 @@ def _problems_of(formula: Formula):
         return
     if formula.receipt in EVIDENCE + CORRECTIONS:
         if "::" not in formula.evidence:
-            yield f"a {formula.receipt} receipt names its evidence: tests/receipts/test_….py::test_…, or proofs/….v::theorem"
+            yield f"a {formula.receipt} receipt names its evidence: tests/receipts/test_….py::test_…, or tests/receipts/proofs/….v::theorem"
         if not formula.shows:
             yield f"a {formula.receipt} receipt says in `shows` what the evidence shows, and no more"
     elif formula.evidence:

@@ -4,6 +4,7 @@ import html
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from autograder.chapters import find_chapters, tags
 from autograder.release import secrets
 from book.build import build
 from book.pages import FORMULA_LINE
+from book.proofs import theorems
 from book.registry import load
 from book.tables import main as tables
 
@@ -94,6 +96,16 @@ def test_tables_of_formulas_are_fresh(capsys):
 
 def test_every_link_inside_the_book_resolves(book):
     assert broken_links(book) == []
+
+
+def test_a_proved_formula_shows_its_theorem(book, registry):
+    page = html.unescape(re.sub(r"<[^>]+>", "", (book / "reference" / "formulas.html").read_text(encoding="utf-8")))
+    proved = [formula for formula in registry.formulas.values() if formula.receipt == "proved"]
+    assert proved
+    for formula in proved:
+        theorem = theorems()[formula.evidence]
+        assert theorem.statement in page and all(text in page for text in theorem.definitions), formula.id
+    assert {path.name for path in book.glob("_downloads/*/*.v")} == {Path(f.evidence.partition("::")[0]).name for f in proved}
 
 
 def test_the_command_builds_with_solutions_when_asked(tmp_path, monkeypatch):

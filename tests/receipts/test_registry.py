@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # the book is a folder of the repository, not an installed package
 
-from book import evidence  # noqa: E402
+from book import evidence, proofs  # noqa: E402
 from book.registry import Formula, Registry, RegistryError, load  # noqa: E402
 
 
@@ -187,17 +187,21 @@ def test_a_measurement_needs_a_whole_record(tmp_path):
 
 
 def test_a_proof_names_a_theorem_that_is_proved(tmp_path):
-    claim = {"receipt": "proved", "evidence": "proofs/p.v::sums_to_one"}
-    module = MODULE.replace('"computed"', '"proved"').replace("error = 1e-13", 'error = len("p.v") * 0')
-    assert "there is no proofs/p.v" in judge(tmp_path, module, **claim)
-    (tmp_path / "proofs").mkdir()
-    (tmp_path / "proofs" / "p.v").write_text("Theorem sums_to_one : True. Admitted.")
-    assert "assumes what it should prove: Admitted" in judge(tmp_path, module, **claim)
-    (tmp_path / "proofs" / "p.v").write_text("(* Theorem sums_to_one *) Lemma other : True. Proof. exact I. Qed.")
-    assert "has no theorem sums_to_one" in judge(tmp_path, module, **claim)
-    (tmp_path / "proofs" / "p.v").write_text("Theorem sums_to_one : True. Proof. exact I. Qed.")
-    assert judge(tmp_path, module, **claim) == ""
-    assert "no test marked" in judge(tmp_path, module.replace('"p1"', '"p9"'), **claim)
+    claim = {"receipt": "proved", "evidence": "tests/receipts/proofs/p.v::sums_to_one"}
+    assert "a proof's evidence is" in judge(tmp_path, receipt="proved")
+    assert "there is no theorem tests/receipts/proofs/p.v::sums_to_one" in judge(tmp_path, **claim)
+    folder = tmp_path / "tests" / "receipts" / "proofs"
+    folder.mkdir()
+    (folder / "p.v").write_text("(** One. *)\n\n(** It sums to one. *)\nTheorem sums_to_one : 1 = 1.\nProof. reflexivity. Qed.\n")
+    assert "new or changed since it was checked" in judge(tmp_path, **claim)
+    digest = proofs.digests(proofs.read(tmp_path))["p"]
+    record = folder / "assumptions.json"
+    record.write_text(json.dumps({"p": {"digest": digest, "theorems": {"sums_to_one": ["p.sums_to_one"]}}}))
+    assert "assumes p.sums_to_one, which is not proved" in judge(tmp_path, **claim)
+    record.write_text(json.dumps({"p": {"digest": digest, "theorems": {"sums_to_one": ["Classical_Prop.classic"]}}}))
+    assert judge(tmp_path, **claim) == ""
+    assert judge(tmp_path, **claim | {"receipt": "erratum"}) == ""
+    assert "there is no test" in judge(tmp_path, **claim | {"receipt": "measured"})
 
 
 def test_an_unreadable_marker_is_told(tmp_path):
