@@ -26,7 +26,7 @@ $(TOOLS): tests/book/package-lock.json | $(READY)
 	mkdir -p build
 	touch $@
 
-demo: $(READY)  ## the main job: release the chapters, make a class of twelve, grade it, write build/demo/
+demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo

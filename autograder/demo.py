@@ -1,4 +1,4 @@
-"""A class of twelve made from the chapters' own answers, graded from start to end.
+"""A class of a dozen or so made from the chapters' own answers, graded from start to end.
 
 Ada has everything right. In the first chapter Ben hands in an empty notebook and Cem's file is broken. Dia
 empties the test cells and writes herself points. The others, and Ben and Cem in later chapters, mix right
@@ -21,7 +21,7 @@ from autograder.grade import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
 MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea", "mia", "noa", "ole", "pia", "rui", "sol", "tia", "uma"]
-LEAST = 8  # of MIXED: with the four above, a class of twelve
+LEAST = 8  # of MIXED: with the four above, a dozen
 SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
 EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")
 

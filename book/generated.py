@@ -269,7 +269,8 @@ def solutions(cards: list[Card]) -> str:
 
 def first_words(text: str, count: int = 14) -> str:
     """The first words of an exercise's task, never inside mathematics or code."""
-    text = HEADER.sub("", text).split("<details>")[0].strip()
+    text = re.sub(r"^(`{3,}|~{3,}).*?^\1`*$", "\n", HEADER.sub("", text), flags=re.MULTILINE | re.DOTALL)
+    text = text.split("<details>")[0].strip()
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text.split("\n\n")[0]).replace("**", "")
     words = [match[0] for match in re.finditer(r"(?:\$[^$]*\$|`[^`]*`|[^\s$`])+", text)]
     short = " ".join(words[:count]).replace("|", r"\|")

@@ -20,9 +20,16 @@ from course.widgets import MIME, esm
 FORMULA_LINE = re.compile(r"^\*Formula ([\w-]+)\.\*$", re.MULTILINE)
 FORMULA_LIKE = re.compile(r"^\W*Formulas? [a-z0-9]+[\w-]*\.?\*+\s*$", re.MULTILINE)
 CHAPTER_LINK = re.compile(r"\]\((\.\./(\w+)/\w+\.ipynb)(?:#[^)]*)?\)")
+EQUATION = re.compile(r"^\$\$\n([^$]+)\n\$\$\s*\n\*Formula ([\w-]+)\.\*[ \t]*$", re.MULTILINE)
 DISPLAY = re.compile(r"(```.*?```|`[^`\n]+`)|(?<![$\\])\$\$([^$]+)\$\$", re.DOTALL)
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 PROTECTED = re.compile(r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>)", re.DOTALL)
+TIME = re.compile(r"^\*\*Time\*\* (\d+) minutes to read · (\d+) minutes of exercises[ \t]*$", re.MULTILINE)
+NOTEBOOK = """<div class="notebook"><a class="button" href="../notebooks/{name}" download="">Open as notebook</a>
+<details><summary>How to open it</summary>
+<p>In a clone of the course, <code>make lab</code> opens JupyterLab on all notebooks; this one is <code>{stem}/{name}</code>.
+From your teacher's zip, put the file into the folder <code>{stem}</code> and follow the README beside it.</p></details></div>
+"""
 BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
@@ -45,6 +52,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     source = chapter.notebook
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
     cells, problems, linked = [], [], set()
+    numbers = equation_numbers(chapter)
     for number, cell in enumerate(cleared(chapter).cells):
         exercise, role = exercises.get(number, (None, None))
         where = f"{chapter.stem}, cell {number}"
@@ -52,7 +60,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
         if cell.cell_type == "markdown":
             problems += [f"{where}: {problem}" for problem in _problems(cell.source, registry, there)]
             if not problems:
-                cell.source = _text(cell.source, chapter, registry, linked, first=number == 0)
+                cell.source = _text(cell.source, chapter, registry, linked, numbers, first=number == 0)
             if role == "header":
                 cell.source = _header(cell.source, exercise)
         else:
@@ -116,25 +124,65 @@ def _problems(text: str, registry: Registry, there: set[str]):
             yield f"the link to {target} is dead: the book has no such chapter; name it without a link until it is there"
 
 
-def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], first: bool) -> str:
+def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], numbers: dict[str, str], first: bool) -> str:
     if text.lstrip().startswith(MARK):
         return f":::{{div}} with-receipts\n{table(registry, chapter.stem, links=True)}\n:::"
+    text = DETAILS.sub(_folded, text)
     if first:
         text = _lead(text, chapter)
-    text = DETAILS.sub(_folded, text)
     text = DISPLAY.sub(_display, text)
     text = _link_terms(text, chapter, registry, linked)
-    return FORMULA_LINE.sub(lambda m: receipt_link(f := registry.formulas[m[1]], f"Formula {f.id} · {f.receipt}"), text)
+    text = EQUATION.sub(lambda m: _equation(m, chapter, registry, numbers), text)
+    return FORMULA_LINE.sub(lambda m: _badge(registry, m[1]), text)
+
+
+def equation_numbers(chapter: Chapter) -> dict[str, str]:
+    """The numbers of a chapter's registered formulas in the order of the text: 4.1, 4.2, … in ch04, F3.1, … in f03."""
+    kind, number = re.match(r"([a-z]*)(\d*)", chapter.stem).groups()
+    prefix = {"ch": "", "f": "F"}.get(kind, kind.upper()) + str(int(number or 0))
+    text = "\n".join(cell.source for cell in chapter.notebook.cells if cell.cell_type == "markdown")
+    return {id: f"{prefix}.{place}" for place, id in enumerate(dict.fromkeys(FORMULA_LINE.findall(text)), start=1)}
+
+
+def equation_anchor(chapter: Chapter, formula_id: str) -> str:
+    """The anchor of a formula's equation on its chapter's page: equation-ch04-e23."""
+    return f"equation-{chapter.id}-{formula_id}".lower()
+
+
+def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: dict[str, str]) -> str:
+    """A display formula with its number and its receipt; where the text shows it again, without an anchor of its own."""
+    latex, id = match.groups()
+    number = numbers.pop(id, "")
+    target = f"({equation_anchor(chapter, id)})=\n" if number else ""
+    label = f"[({number})]{{.equation-number}} " if number else ""
+    return f"{target}::::{{div}} equation\n$$\n{latex}\n$$\n\n{label}{_badge(registry, id)}\n::::"
+
+
+def _badge(registry: Registry, id: str) -> str:
+    formula = registry.formulas[id]
+    return receipt_link(formula, f"{formula.id} · {formula.receipt}")
 
 
 def _lead(text: str, chapter: Chapter) -> str:
-    """The first cell with the promise set apart and the way to the student's notebook."""
+    """The first cell with the promise and the facts set apart, and the way to the student's notebook."""
     title, _, rest = text.partition("\n")
     promise, _, rest = rest.strip().partition("\n")
-    lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n"
+    lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
-        lead += f'\n<p class="notebook"><a href="../notebooks/{chapter.release.name}" download>Open as notebook</a></p>\n'
-    return f"{title}\n\n{lead}\n{rest.strip()}"
+        lead += "\n" + NOTEBOOK.format(name=chapter.release.name, stem=chapter.stem)
+    abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")
+    return f"{title}\n\n{lead}\n:::{{div}} abilities\n{abilities.strip()}\n:::\n\n{builds_on}{rest.rstrip()}"
+
+
+def _facts(text: str, chapter: Chapter) -> str:
+    """One line of how long the chapter takes and what it asks for."""
+    time = TIME.search(text)
+    points = sum(exercise.points for exercise in chapter.exercises)
+    count = len(chapter.exercises)
+    facts = [f"{time[1]} min to read"] if time else []
+    if time and count:
+        facts.append(f"{count} exercise{'s' * (count != 1)}, {time[2]} min, {points:g} point{'s' * (points != 1)}")
+    return '<ul class="chapter-facts">' + "".join(f"<li>{fact}</li>" for fact in facts) + "</ul>\n"
 
 
 def _display(match: re.Match) -> str:
@@ -218,10 +266,17 @@ def solution(cell: NotebookNode, exercise: Exercise) -> NotebookNode:
     lines = [line for line in cell.source.splitlines() if not re.search(r"### (BEGIN|END) (SOLUTION|MARK SCHEME)", line)]
     inside = "\n".join(lines)
     if cell.cell_type == "code":
-        inside = f"```python\n{inside}\n```"
+        inside = fenced(inside)
     elif marks := regions(cell.source, "MARK SCHEME"):
         inside = inside.replace(marks[0].strip(), f"**Mark scheme**\n\n{marks[0].strip()}")
-    return new_markdown_cell(f"::::{{admonition}} Solution of {exercise.id}\n:class: dropdown solution\n\n{inside}\n::::")
+    summary = f"<summary>Solution of {exercise.id}</summary>"
+    return new_markdown_cell(f'<details class="solution">{summary}\n\n{inside}\n\n</details>')
+
+
+def fenced(code: str) -> str:
+    """Python code as a block of Markdown, whatever backticks it has itself."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}python\n{code}\n{fence}"
 
 
 # ---------------------------------------------------------------- code cells and their outputs

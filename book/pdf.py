@@ -28,7 +28,7 @@ class PrintError(Exception):
 
 def joined(articles: list[Article], site: Path, *, title: str, author: str) -> str:
     """All articles as one HTML page that needs nothing but the site's style sheets, fonts and pictures."""
-    sheets = ["pygments.css", "katex/katex.min.css", *_own_sheets(site)]
+    sheets = ["katex/katex.min.css", *_own_sheets(site)]
     links = "\n".join(f'<link rel="stylesheet" href="{(site / "_static" / sheet).as_uri()}">' for sheet in sheets)
     parts: list[str] = []
     contents: list[str] = []
@@ -58,7 +58,7 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str) -> s
 
 
 def _own_sheets(site: Path) -> list[str]:
-    return [name for name in ("library.css", "course.css", "reference.css") if (site / "_static" / name).is_file()]
+    return [name for name in ("fonts.css", "library.css", "course.css", "reference.css") if (site / "_static" / name).is_file()]
 
 
 def _article(article: Article) -> str:

@@ -109,15 +109,14 @@ def read(root: Path = ROOT) -> dict[str, Proof]:
 
 def theorems(root: Path = ROOT) -> dict[str, Theorem]:
     """The theorems of all files by what a registry's `evidence` calls them, `tests/receipts/proofs/….v::name`."""
-    proofs = read(root)
-    defined = {match["name"]: match["text"] for proof in proofs.values() for match in DEFINITION.finditer(proof.text)}
-    return {
-        evidence(stem, match["name"]): Theorem(
-            " ".join(match["words"].split()), match["text"], tuple(_used(match["text"], defined))
-        )
-        for stem, proof in proofs.items()
-        for match in THEOREM.finditer(proof.text)
-    }
+    proofs, known, found = read(root), {}, {}
+    for stem, proof in proofs.items():
+        known[stem] = {name: text for imported in proof.imports for name, text in known[imported].items()}
+        known[stem] |= {match["name"]: match["text"] for match in DEFINITION.finditer(proof.text)}
+        for match in THEOREM.finditer(proof.text):
+            definitions = tuple(_used(match["text"], known[stem]))
+            found[evidence(stem, match["name"])] = Theorem(" ".join(match["words"].split()), match["text"], definitions)
+    return found
 
 
 def evidence(stem: str, theorem: str) -> str:

@@ -49,6 +49,9 @@ $$
 TASK = """**Exercise t01.odds** · 2 points · ★★ · 5 min · code
 
 Write `odds(p)` for a probability $p$ below one. Return $p/(1-p)$ as a float.
+```python
+odds(0.5)  # **odds** of $p$, $$x$$ | 1
+```
 
 <details><summary>Hint 1</summary>What is $1-p$ for <code>p = 0.5 * x[-1]</code>?</details>
 <details><summary>Hint 2</summary>Divide.</details>"""

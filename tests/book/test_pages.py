@@ -11,8 +11,10 @@ from nbformat.v4 import new_output
 from small_course import ROOT, SVG, broken_links, bundle, coins, dice
 
 import course.widgets
+from book import extension
 from book.build import BuildError, build, main, prepare
 from book.generated import first_words
+from book.pages import fenced
 from book.tables import in_table
 from book.tables import main as tables
 from course import plots
@@ -82,11 +84,76 @@ def test_formulas_and_terms_are_linked(site):
     assert "Also: chance." in visible(read(site, "reference/glossary.html"))
 
 
-def test_figures_have_their_text_and_stay_svg(site):
+def test_figures_have_their_text_and_a_form_for_light_and_for_dark(site):
     page = read(site, "t01_coins/t01_coins.html")
-    assert re.search(r'<img alt="A bar of height one\." [^>]*src="\.\./_images/\w+\.svg"', page)
-    [picture] = site.glob("_images/*.svg")
-    assert picture.read_text().strip() == SVG
+    shown = re.findall(r'<img alt="A bar of height one\." src="\.\./_images/(\w+)(-dark)?\.svg" [^>]*class="only-(\w+)"', page)
+    assert [(dark, theme) for _, dark, theme in shown] == [("", "light"), ("-dark", "dark")]
+    [name] = {name for name, _, _ in shown}
+    assert read(site, f"_images/{name}.svg").strip() == SVG
+    assert read(site, f"_images/{name}-dark.svg").strip() == SVG.replace(plots.COLOURS["query"], plots.DARK["query"])
+
+
+def test_colours_of_a_figure_change_together():
+    ink, query = plots.INK.lower(), plots.COLOURS["query"]
+    assert extension.recolour(f"fill:{ink};stroke:{query}", extension.ON_DARK) == f"fill:#B4BBC6;stroke:{plots.DARK['query']}"
+
+
+def test_a_display_formula_has_its_number_and_receipt(site):
+    page = read(site, "t01_coins/t01_coins.html")
+    equation = page[page.index('<div class="equation docutils" id="equation-t01-t1">') :].split("</div>\n</div>")[0]
+    assert 'class="katex-display"' in equation and ">(T1.1)<" in equation
+    assert "t1 · computed" in visible(equation)
+    assert page.count('class="equation docutils"') == 1
+
+
+def test_hover_cards_say_what_a_page_links_to(site):
+    page = read(site, "t01_coins/t01_coins.html")
+    [term] = re.findall(r'<template id="card-term-odds">(.*?)</template>', page, re.DOTALL)
+    assert "odds" in visible(term) and 'class="katex"' in term
+    [formula] = re.findall(r'<template id="card-formula-t1">(.*?)</template>', page, re.DOTALL)
+    assert "Turns a probability into odds." in visible(formula) and "computed" in formula and "<a " not in formula
+    assert "<template" not in read(site, "reference/glossary.html")
+
+
+def test_pages_are_light_and_have_their_landmarks(site):
+    for name in ("index.html", "search.html", "t01_coins/t01_coins.html", "reference/formulas.html"):
+        page = read(site, name)
+        for unwanted in ("fontawesome", "bootstrap", "jquery", "sphinx-design", "mystnb"):
+            assert unwanted not in page
+        assert page.index('<a class="skip-link" href="#main-content">') < page.index('<header class="bar">')
+        for landmark in (
+            '<main id="main-content"',
+            '<nav class="book-nav" id="book-nav" aria-label="Book">',
+            'class="search" role="search" aria-label="Book"',
+            "<footer",
+        ):
+            assert page.count(landmark) == 1
+        assert page.count("<h1") == 1
+        assert 'aria-label="Toggle hidden content"' not in page
+
+
+def test_a_chapter_says_where_it_stands_and_what_it_asks(site):
+    page = visible(read(site, "t01_coins/t01_coins.html"))
+    assert "5 min to read" in page and "2 exercises, 10 min, 3 points" in page
+    assert extension.chapter_name("ch04_attention/ch04_attention") == "Chapter 4"
+    assert extension.chapter_name("f03_softmax/f03_softmax") == "Foundations 3"
+    assert extension.chapter_name("reference/formulas") == ""
+
+
+def test_code_in_a_task_stays_code(site):
+    page = read(site, "t01_coins/t01_coins.html")
+    card = page[page.index('<div class="exercise docutils" id="exercise-t01-odds">') :].split(
+        '<div class="cell tag_exercise-answer'
+    )[0]
+    assert "# **odds** of $p$, $$x$$ | 1" in visible(card)
+    assert card.count("<summary>Hint") == 2  # inside the card, after the code
+    assert "::" not in visible(card)
+    assert "**odds**" not in visible(read(site, "reference/exercises.html"))
+
+
+def test_a_solution_may_have_fences_of_its_own():
+    assert fenced("a = 1") == "```python\na = 1\n```"
+    assert fenced('"""\n```\nx\n```\n"""').startswith("````python\n")
 
 
 def test_a_widget_lives_without_a_kernel(site):
@@ -118,7 +185,7 @@ def test_the_model_of_widgets_runs_in_node(tmp_path):
 
 
 def test_the_notebook_is_one_click_away(site):
-    assert 'href="../notebooks/t01_coins.ipynb" download>Open as notebook</a>' in read(site, "t01_coins/t01_coins.html")
+    assert 'href="../notebooks/t01_coins.ipynb" download="">Open as notebook</a>' in read(site, "t01_coins/t01_coins.html")
     assert (site / "notebooks" / "t01_coins.ipynb").is_file()
     assert "Open as notebook" not in read(site, "t02_dice/t02_dice.html")  # it has no release
 

@@ -141,3 +141,84 @@ def test_e3_gradient_flow():
         assert errors[-1] <= eta * time / 2 * values.max() ** 2 * np.linalg.norm(start)  # Euler's bound
     for coarse, fine in itertools.pairwise(errors):
         assert abs(coarse / fine - 2) <= 0.1  # first order: half the step, half the error
+
+
+@pytest.mark.receipt("f02-central", "derived")
+def test_f02_central():
+    x, h = sp.symbols("x h", real=True)
+    f = sum(c * x**k for k, c in enumerate(sp.symbols("a0:7", real=True)))
+    quotient = sp.cancel((f.subs(x, x + h) - f.subs(x, x - h)) / (2 * h))
+    rest = sp.Poly(sp.expand(quotient - sp.diff(f, x) - h**2 / 6 * sp.diff(f, x, 3)), h)
+    assert min(power for (power,) in rest.monoms()) == 4
+
+
+@pytest.mark.receipt("f02-linear", "computed")
+def test_f02_linear():
+    generator = np.random.default_rng(4)
+    w = torch.tensor(generator.normal(size=6), requires_grad=True)
+
+    def f(w):
+        return (w.sin() * w.roll(1)).sum() + w.pow(2).sum()
+
+    f(w).backward()
+    g = w.grad.numpy()
+    with torch.no_grad():
+        for _ in range(10):
+            v = torch.tensor(generator.normal(size=6))
+            errors = [abs(float(f(w + t * v) - f(w)) - t * float(g @ v.numpy())) for t in (1e-3, 5e-4)]
+            assert abs(errors[0] / errors[1] - 4) <= 0.2  # half the step, a quarter of the error
+        length = 1e-4
+        climbs = [float(f(w + length * torch.tensor(v / np.linalg.norm(v)))) for v in generator.normal(size=(2000, 6))]
+        assert max(climbs) < float(f(w + length * torch.tensor(g / np.linalg.norm(g))))
+
+
+@pytest.mark.receipt("f02-stable", "derived")
+def test_f02_stable():
+    x0, eta, x = sp.symbols("x0 eta x", real=True)
+    a = sp.Symbol("a", positive=True)
+    k = sp.Symbol("k", integer=True, nonnegative=True)
+    ratio = 1 - eta * a
+    at_k = x0 * ratio**k
+    assert at_k.subs(k, 0) == x0
+    assert sp.cancel((at_k - eta * sp.diff(a * x**2 / 2, x).subs(x, at_k)) / at_k) == ratio.expand()
+    # 1 - ratio² is positive, and so |ratio| < 1, exactly between 0 and 2/a
+    assert sp.expand(1 - ratio**2 - a * eta * (2 - a * eta)) == 0
+
+
+@pytest.mark.receipt("f02-bowl", "derived")
+def test_f02_bowl():
+    a, gap, more = sp.symbols("a gap more", positive=True)
+    b = a + gap
+    rate, factor = 2 / (a + b), (b - a) / (b + a)
+    assert sp.simplify(1 - rate * a - factor) == 0 and sp.simplify(rate * b - 1 - factor) == 0
+    # a smaller rate leaves the flat axis slower, a larger one the steep axis
+    assert sp.simplify(1 - (rate - more) * a - factor - a * more) == 0
+    assert sp.simplify((rate + more) * b - 1 - factor - b * more) == 0
+    for low, high in np.sort(np.random.default_rng(5).uniform(0.1, 10, size=(20, 2))):
+        rates = np.linspace(0, 2 / high, 20_001)
+        worst = np.maximum(abs(1 - rates * low), abs(1 - rates * high))
+        assert abs(worst.min() - (high - low) / (high + low)) <= 2e-4
+        assert abs(rates[worst.argmin()] - 2 / (low + high)) <= 2e-4 / high
+
+
+@pytest.mark.receipt("f02-linear-model", "derived")
+@pytest.mark.parametrize(("n", "d_in", "d_out"), [(1, 1, 1), (3, 2, 2)])
+def test_f02_linear_model(n, d_in, d_out):
+    X, W, Y, b = symbols_of("x", n, d_in), symbols_of("w", d_in, d_out), symbols_of("y", n, d_out), symbols_of("b", 1, d_out)
+    errors = X * W + sp.ones(n, 1) * b - Y
+    loss = sum(errors.multiply_elementwise(errors)) / n
+    assert same(gradient(loss, W), 2 * X.T * errors / n)
+    assert same(gradient(loss, b), 2 * sp.ones(1, n) * errors / n)
+
+
+@pytest.mark.receipt("f02-quartic", "computed")
+def test_f02_quartic():
+    for start in np.random.default_rng(6).uniform(0.1, 50, size=40):
+        edge, x = 1 / (2 * start**2), start
+        for _ in range(20_000):
+            x -= 0.99 * edge * 4 * x**3
+        assert abs(x) < start / 100
+        x, steps = start, 0
+        while abs(x) < 1e6 * start and steps < 1000:
+            x, steps = x - 1.01 * edge * 4 * x**3, steps + 1
+        assert abs(x) >= 1e6 * start

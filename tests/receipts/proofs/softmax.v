@@ -14,7 +14,7 @@
 
 From Coq Require Import Reals Lra Lia.
 From Coquelicot Require Import Coquelicot.
-From Proofs Require Import sums.
+From Proofs Require Import sums gibbs.
 Open Scope R_scope.
 
 (** The softmax of n scores z: the exponential of each over the sum of all exponentials. *)
@@ -23,9 +23,6 @@ Definition softmax (n : nat) (z : nat -> R) (i : nat) : R :=
 
 (** The log-sum-exp of n scores z. *)
 Definition log_sum_exp (n : nat) (z : nat -> R) : R := ln (\sum_(i < n) exp (z i)).
-
-(** The cross-entropy of a forecast p at what happens with probabilities y. *)
-Definition cross_entropy (n : nat) (y p : nat -> R) : R := - (\sum_(i < n) (y i * ln (p i))).
 
 Lemma exps_positive n z : (0 < n)%nat -> 0 < \sum_(j < n) exp (z j).
 Proof. intros Hn; apply sum_positive; [exact Hn|]; intros; apply exp_pos. Qed.
