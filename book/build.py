@@ -49,7 +49,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
     files |= _notebooks(chapters, registry, solutions=solutions)
     files |= _reference(root, chapters, registry, toc, solutions=solutions)
-    files |= evidence_pages.pages(registry, root, (line for chapter in chapters.values() for line in secrets(chapter)))
+    hidden = (line for chapter in chapters.values() for line in (*secrets(chapter), *evidence_pages.lines_of_answers(chapter)))
+    files |= evidence_pages.pages(registry, root, hidden)
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
