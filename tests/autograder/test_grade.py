@@ -106,7 +106,7 @@ def test_everybody_gets_what_they_earned(graded, student, points):
         ("nothing", "ch99_toy.ipynb was not handed in"),
         ("renamed", "Copy of toy.ipynb was taken for ch99_toy.ipynb"),
         ("several", "of 2 notebooks b.ipynb was taken for ch99_toy.ipynb"),
-        ("crash", "the student's process ended in the middle of the notebook"),
+        ("crash", "the process that ran a cell ended itself with exit code 1"),
     ],
 )
 def test_what_was_odd_is_flagged_and_kept_with_the_notebook(graded, student, flag):
@@ -329,7 +329,7 @@ def test_points_flags_and_what_waits_are_shown(pages):
     assert "All tests pass." in pages["perfect"]
     assert "<strong>0 of 7 points</strong></p>" in pages["blank"]
     assert "Note: Copy of toy.ipynb was taken for ch99_toy.ipynb." in pages["renamed"]
-    assert "This cell did not run" in pages["crash"]
+    assert "the process that ran a cell ended itself with exit code 1" in pages["crash"]
     assert "Nothing was run: ch99_toy.ipynb was not handed in." in pages["nothing"]
 
 
