@@ -107,7 +107,7 @@ def parts(source: str) -> list[Part]:
 
 
 def results(test: str, told: Said) -> list[Part]:
-    """The parts of a test that ran, with what they said."""
+    """The parts of a test that ran, with what they said; what is said twice is said once."""
     shown = parts(test) if told.ended else []
     for failure in told.failures:
         name, _, text = failure.partition(": ")
@@ -116,6 +116,11 @@ def results(test: str, told: Said) -> list[Part]:
             shown.append(Part(name if text else "", 0, text or failure))
         else:
             part.failure = failure[len(part.name) + 2 :]
+    seen = set()
+    for part in shown:
+        if part.failure in seen:
+            part.failure = "As above."
+        seen.add(part.failure)
     return shown
 
 
@@ -181,7 +186,7 @@ def page(
         by_hand = is_solution(task.test)
         names = [task.name] if by_hand else [grade_id(cell) for cell in task.cells if is_solution(cell)]
         tested = results(task.test.source, told)
-        empty = bool(tested) and all(part.failure and NOT_WRITTEN in part.failure for part in tested)
+        empty = bool(told.failures) and all(NOT_WRITTEN in line for line in told.failures) and all(p.failure for p in tested)
         section = None
         if task.section in chapter.sections and not READ.search("\n".join([*told.failures, told.named or ""])):
             section = Markup(f'<a href="{escape(address)}#{task.section}">{escape(chapter.sections[task.section])}</a>')

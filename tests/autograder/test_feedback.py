@@ -112,6 +112,13 @@ def test_what_is_not_written_yet_is_said_once(shown):
     assert "You have not written this yet." in told and "NotImplementedError" not in told
 
 
+def test_what_every_part_says_is_said_once(shown):
+    lines = [f"- {part}: `double` does not exist yet." for part in ("the example", "any shape", "the argument")]
+    text = shown({"ch99-double": [failed("\n".join(["ch99.double: 0 of 3 points.", *lines]))]})
+    told = article(text, "double")
+    assert told.count("does not exist yet.") == 1 and told.count("As above.") == 2 and told.count("Failed:") == 3
+
+
 def test_the_limit_that_was_hit_is_told(shown):
     text = "This cell did not run: stopped after 300 s."
     told = article(shown({"ch99-three": [failed(text, "NotRun")]}), "three")
