@@ -118,7 +118,7 @@ def results(test: str, told: Said) -> list[Part]:
             part.failure = failure[len(part.name) + 2 :]
     seen = set()
     for part in shown:
-        if part.failure in seen:
+        if part.failure is not None and part.failure in seen:
             part.failure = "As above."
         seen.add(part.failure)
     return shown
