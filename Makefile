@@ -65,7 +65,7 @@ tools: $(TOOLS)  ## install Chromium, epubcheck and axe-core where they are miss
 release: $(READY)  ## release/ from source/
 	autograder release
 
-grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/scores.csv
+grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/report/
 	autograder grade
 	autograder feedback
 	autograder report

@@ -11,7 +11,16 @@ import torch
 
 from course.softmax_and_cross_entropy import logsumexp
 
-__all__ = ["euler_resnet", "he_std", "largest_float", "logsumexp", "loss_scale", "residual_growth", "var_through_depth", "xavier_std"]
+__all__ = [
+    "euler_resnet",
+    "he_std",
+    "largest_float",
+    "logsumexp",
+    "loss_scale",
+    "residual_growth",
+    "var_through_depth",
+    "xavier_std",
+]
 
 
 def xavier_std(n_in: int, n_out: int) -> float:
