@@ -1,11 +1,14 @@
 """Multilayer perceptrons and backpropagation: the reference code of chapter f04."""
 
 import math
+from itertools import pairwise
 
 import torch
 
 
-def mlp_forward(X: torch.Tensor, W1: torch.Tensor, b1: torch.Tensor, W2: torch.Tensor, b2: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def mlp_forward(
+    X: torch.Tensor, W1: torch.Tensor, b1: torch.Tensor, W2: torch.Tensor, b2: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     """One hidden layer of tanh units and a linear output: formula n-mlpf.
 
     Args:
@@ -117,7 +120,7 @@ def parameter_count(*widths: int) -> int:
     """
     if len(widths) < 2 or min(widths) < 1:
         raise ValueError(f"at least two positive widths are needed, got {widths}")
-    return sum((d_in + 1) * d_out for d_in, d_out in zip(widths, widths[1:], strict=False))
+    return sum((d_in + 1) * d_out for d_in, d_out in pairwise(widths))
 
 
 def two_spirals(n: int, turns: float = 1.0, noise: float = 0.05, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

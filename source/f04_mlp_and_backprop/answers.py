@@ -1,6 +1,5 @@
 """Other right answers and named wrong answers of chapter f04."""
 
-import sympy
 import torch
 
 from autograder.answers import cell, right, wrong
@@ -12,46 +11,51 @@ right("f04.count", cell("parameters = sum((i + 1) * o for i, o in [(784, 128), (
 wrong("f04.count", 784 * 128 + 128 * 128 + 128 * 10, "Those are the weights. Every unit and every output has a bias as well.", see="counting")
 wrong("f04.count", 785 * 128 + 129 * 10, "One layer is missing: the one from the first hidden layer to the second.", see="counting")
 wrong("f04.count", 29 * 128 + 129 * 128 + 129 * 10, "An image is 28 rows of 28 numbers: the first layer has 784 inputs.", see="counting")
-wrong("f04.count", 784 * 128 + 128 * 128 + 128 * 10 + 1 + 1 + 1, "A bias is not one number for a layer but one for each of its units.", see="counting")
 wrong("f04.count", 785 * 129 + 129 * 129 + 129 * 10, "A bias needs no bias: the layer has d_l columns, not one more.", see="counting")
 
 # ---------------------------------------------------------------- f04.xor
 
-right("f04.xor", {"W1": [[1.0, -1.0], [-1.0, 1.0]], "b1": [0.0, 0.0], "W2": [[1.0], [1.0]], "b2": [0.0]})
-right("f04.xor", {"W1": [[-1.0, 1.0], [-1.0, 1.0]], "b1": [1.0, -1.0], "W2": [[-1.0], [-1.0]], "b2": [1.0]})
+
+
+def weights(W1, b1, W2, b2) -> cell:
+    return cell(f"def xor_weights():\n    return {W1}, {b1}, {W2}, {b2}")
+
+
+right("f04.xor", weights([[1.0, -1.0], [-1.0, 1.0]], [0.0, 0.0], [[1.0], [1.0]], [0.0]))
+right("f04.xor", weights([[-1, 1], [-1, 1]], [1, -1], [[-1], [-1]], [1]))
 wrong(
     "f04.xor",
-    {"W1": [[1, 1], [1, 1]], "b1": [0, -1], "W2": [[1], [-1]], "b2": [0]},
+    weights([[1, 1], [1, 1]], [0, -1], [[1], [-1]], [0]),
     "Your tent does not come down: beyond the top the second unit must take away twice as much as the first one adds.",
     see="one-hidden-layer",
 )
 wrong(
     "f04.xor",
-    {"W1": [[1, 1], [1, 1]], "b1": [0, 0], "W2": [[1], [-2]], "b2": [0]},
+    weights([[1, 1], [1, 1]], [0, 0], [[1], [-2]], [0]),
     "Both units bend at the same place, so together they are one unit. Shift one of them by its bias.",
     see="one-hidden-layer",
 )
 wrong(
     "f04.xor",
-    {"W1": [[1, 1], [1, 1]], "b1": [-1, -1], "W2": [[1], [-2]], "b2": [0]},
+    weights([[1, 1], [1, 1]], [-1, -1], [[1], [-2]], [0]),
     "Both units sleep until the sum exceeds 1, so the rows with one switch on stay dark.",
     see="one-hidden-layer",
 )
 wrong(
     "f04.xor",
-    {"W1": [[0, 0], [0, 0]], "b1": [0, 0], "W2": [[0], [0]], "b2": [0.5]},
+    weights([[0, 0], [0, 0]], [0, 0], [[0], [0]], [0.5]),
     "That is the linear model's answer, one half for each row. The hidden units must look at the inputs.",
     see="a-puzzle-first",
 )
 wrong(
     "f04.xor",
-    {"W1": [[1, 1], [1, 1]], "b1": [0, -1], "W2": [[-1], [2]], "b2": [1]},
+    weights([[1, 1], [1, 1]], [0, -1], [[-1], [2]], [1]),
     "That is the opposite: your lamp is on when both switches agree.",
     see="a-puzzle-first",
 )
 wrong(
     "f04.xor",
-    {"W1": [[1, 0], [0, 1]], "b1": [0, 0], "W2": [[1], [1]], "b2": [0]},
+    weights([[1, 0], [0, 1]], [0, 0], [[1], [1]], [0]),
     "That adds the two inputs, so both switches together give 2. Some unit has to see both inputs at once.",
     see="a-puzzle-first",
 )
@@ -224,14 +228,12 @@ def is_right(backward):
         {judge}
     return True
 """
-JUDGE = """copies = [t.clone() for t in given]
-        try:
-            claimed = backward(*copies)
+JUDGE = """try:
+            claimed = backward(*given)
             if {wrong_if}:
                 return False
         except Exception:
             return False"""
-CHANGED = "not all(torch.equal(c, t) for c, t in zip(copies, given))"
 SHAPES = "len(claimed) != 4 or any(c.shape != l.shape for c, l in zip(claimed, leaves[2:]))"
 VALUES = "any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed, leaves[2:]))"
 ALL = "[(4, 3, 5, 2), (3, 3, 3, 3), (1, 2, 3, 1)]"
@@ -241,8 +243,8 @@ def tester(wrong_if: str, sizes: str = ALL) -> cell:
     return cell(SOME.format(sizes=sizes, judge=JUDGE.format(wrong_if=wrong_if)))
 
 
-right("f04.suspicion", tester(f"{SHAPES} or {VALUES} or {CHANGED}"))
-right("f04.suspicion", tester(f"{CHANGED} or {SHAPES} or {VALUES}", sizes="[(5, 4, 4, 4), (2, 3, 4, 5)]"))
+right("f04.suspicion", tester(f"{SHAPES} or {VALUES}"))
+right("f04.suspicion", tester(f"{SHAPES} or {VALUES}", sizes="[(5, 4, 4, 4), (2, 3, 4, 5)]"))
 
 
 @right("f04.suspicion")
@@ -254,12 +256,11 @@ def by_differences(backward):
         def loss(X, Y, W1, b1, W2, b2):
             return float(((torch.tanh(X @ W1 + b1) @ W2 + b2 - Y) ** 2).sum() / len(X))
 
-        copies = [t.clone() for t in given]
         try:
-            claimed = list(backward(*copies))
+            claimed = list(backward(*given))
         except Exception:
             return False
-        if len(claimed) != 4 or any((c != t).any() for c, t in zip(copies, given, strict=True)):
+        if len(claimed) != 4:
             return False
         for k, gradient in enumerate(claimed, start=2):
             if tuple(gradient.shape) != tuple(given[k].shape):
@@ -278,51 +279,45 @@ def by_differences(backward):
 wrong("f04.suspicion", cell("def is_right(backward):\n    return True"), "It accepts everything: a test that cannot fail is no test.", see="backwards-layer-by-layer")
 wrong(
     "f04.suspicion",
-    tester(f"{SHAPES} or {VALUES} or {CHANGED}", sizes="[(1, 3, 5, 2)]"),
+    tester(f"{SHAPES} or {VALUES}", sizes="[(1, 3, 5, 2)]"),
     "With one example a sum is a mean. Faults in the factor 1/N need more examples than one.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
-    tester(f"{SHAPES} or {VALUES} or {CHANGED}", sizes="[(4, 3, 5, 2)]"),
+    tester(f"{SHAPES} or {VALUES}", sizes="[(4, 3, 5, 2)]"),
     "Some faults have the right shape only where widths are equal, and show only there. Test a square network too.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
-    tester(f"len(claimed) != 4 or any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed, leaves[2:])) or {CHANGED}"),
+    tester("len(claimed) != 4 or any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed, leaves[2:]))"),
     "torch.allclose stretches shapes to fit: a (1, d) gradient passes for a bias of shape (d,). Compare the shapes too.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
-    tester(f"{SHAPES} or {VALUES}"),
-    "You never looked at the arguments afterwards. A backward pass that changes its inputs is wrong however good its gradients.",
-    see="what-goes-wrong-in-practice",
-)
-wrong(
-    "f04.suspicion",
-    tester(f"{SHAPES} or any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed[2:], leaves[4:])) or {CHANGED}"),
+    tester(f"{SHAPES} or any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed[2:], leaves[4:]))"),
     "You compared the output layer only. Most faults sit in the way back to the first layer.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
     tester(
-        f"{SHAPES} or any(torch.cosine_similarity(c.flatten(), l.grad.flatten(), dim=0) < 1 - 1e-9 for c, l in zip(claimed, leaves[2:])) or {CHANGED}"
+        f"{SHAPES} or any(torch.cosine_similarity(c.flatten(), l.grad.flatten(), dim=0) < 1 - 1e-9 for c, l in zip(claimed, leaves[2:]))"
     ),
     "You compared directions. A wrong factor leaves the direction of a gradient as it is.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
-    tester(f"{SHAPES} or any(not torch.allclose(c, l.grad, rtol=0.02, atol=1e-9) for c, l in zip(claimed, leaves[2:])) or {CHANGED}"),
+    tester(f"{SHAPES} or any(not torch.allclose(c, l.grad, rtol=0.02, atol=1e-9) for c, l in zip(claimed, leaves[2:]))"),
     "Your tolerance lets two percent pass; in float64 a right gradient agrees to many digits.",
     see="backwards-layer-by-layer",
 )
 wrong(
     "f04.suspicion",
-    cell(SOME.format(sizes=ALL, judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES} or {CHANGED}").replace("return False", "return True", 2).replace("return True", "return False", 1))),
+    cell(SOME.format(sizes=ALL, judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES}").replace("return False", "return True", 2).replace("return True", "return False", 1))),
     "A backward pass that raises an error is not right: return False then.",
     see="backwards-layer-by-layer",
 )

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import subprocess
+from itertools import pairwise
 
 import pytest
 import torch
@@ -62,7 +63,7 @@ def test_each_number_comes_after_its_parents_and_once():
 
 @pytest.mark.parametrize("widths", [(2, 3, 1), (784, 128, 128, 10), (5, 1)])
 def test_parameters_are_counted_as_torch_counts_them(widths):
-    layers = [torch.nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+    layers = [torch.nn.Linear(a, b) for a, b in pairwise(widths)]
     assert parameter_count(*widths) == sum(p.numel() for layer in layers for p in layer.parameters())
 
 
