@@ -51,6 +51,15 @@ class Chapter:
         return self.stem.split("_")[0]
 
     @property
+    def name(self) -> str:
+        """The notebook's name; an assignment of another course may have several."""
+        return self.stem
+
+    def folder(self, step: str, student: str = ".") -> Path:
+        """Where nbgrader keeps a step of somebody's work: `submitted`, `autograded` or `feedback`."""
+        return self.root / step / student / self.stem
+
+    @property
     def path(self) -> Path:
         return self.root / "source" / self.stem / f"{self.stem}.ipynb"
 

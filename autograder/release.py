@@ -21,8 +21,10 @@ HIDDEN = ("HIDDEN TESTS", "SOLUTION", "MARK SCHEME")
 
 
 def course_config(root: Path) -> Config:
-    """The course's `nbgrader_config.py`, with the course folder as its root."""
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+    """The course's `nbgrader_config.py`, where it has one, with the course folder as its root."""
+    config = Config()
+    if (root / "nbgrader_config.py").is_file():
+        config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
     config.CourseDirectory.root = str(root)
     return config
 

@@ -12,7 +12,7 @@ from autograder import demo
 from autograder.answers import load
 from autograder.chapters import find_chapters
 from autograder.feedback import write_feedback
-from autograder.grade import Book, grade
+from autograder.grade import Book, Options, grade
 from autograder.report import rows, write_csv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def done(request, toy, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "demo"
     (chapter,) = demo.prepare(source.root, folder, [source.stem])
     book = Book(folder)
-    grade([chapter], book, jobs=1, seed=demo.SEED)
+    grade([chapter], book, Options(seed=demo.SEED))
     return chapter, source, book
 
 
