@@ -17,7 +17,7 @@ from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
 from nbgrader import preprocessors
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Enum, Float
+from traitlets import Enum, Float, default
 
 from autograder import ask
 from autograder.course_folder import Release, Sheet
@@ -122,7 +122,13 @@ class Execute(InCourse, preprocessors.Execute):
     call_limit = Float(Limits.call, help="Seconds of one call of a student's function by a test.").tag(config=True)
     cell_limit = Float(Limits.cell, help="Seconds of one cell.").tag(config=True)
     notebook_limit = Float(Limits.notebook, help="Seconds of a whole notebook.").tag(config=True)
-    sandbox = Enum(("full", "none"), "full", help="Whether student code is shut in; none where a kernel cannot.").tag(config=True)
+    sandbox = Enum(
+        ("full", "none"), help="Whether student code is shut in; none for code that you trust. AUTOGRADER_SANDBOX sets it, too."
+    ).tag(config=True)
+
+    @default("sandbox")
+    def _sandbox_default(self) -> str:
+        return os.environ.get("AUTOGRADER_SANDBOX", "full")
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None):
         sheet, student = self.who(resources)
