@@ -13,7 +13,6 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder.answers import load
 from autograder.chapters import Chapter, CourseError, regions, without_regions
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
@@ -134,6 +133,8 @@ def secrets(chapter: Chapter) -> dict[str, str]:
         if cell.cell_type == "markdown" and cell.metadata.get("nbgrader", {}).get("solution"):
             found.update({line.strip(): f"written solution of {chapter.stem}" for line in cell.source.splitlines()})
             public -= {line.strip() for line in cell.source.splitlines()}
+    from autograder.answers import load  # imports torch, which a class's grading does not need in this process
+
     for answer in load(chapter.answers) if chapter.answers.exists() else []:
         if answer.sentence:
             found[answer.sentence] = f"misconception of {answer.exercise}"
