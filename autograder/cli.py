@@ -166,6 +166,20 @@ class Policy(StrEnum):
     compat = "compat"
 
 
+class Sandbox(StrEnum):
+    full = "full"
+    none = "none"
+
+
+Sandboxed = Annotated[
+    Sandbox,
+    typer.Option(
+        envvar="AUTOGRADER_SANDBOX",
+        help="full: student code in namespaces of its own, with limits; none: in a process of its own, for code that you trust.",
+    ),
+]
+
+
 @app.command()
 def grade(
     names: Chapters = None,
@@ -192,6 +206,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
 
@@ -220,7 +235,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value)
+        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
@@ -257,6 +272,23 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:
         stop(f"{failed} submissions could not be graded; run the same command again", 1)
+
+
+@app.command()
+def doctor():
+    """Tell what of the sandbox for student code works on this machine. Exits with 5 when it is not possible in full."""
+    from autograder.doctor import examine, possible
+
+    with progress() as bar:
+        bar.add_task("trying each part of the sandbox")
+        findings = examine()
+    table = Table(Column("part", no_wrap=True), "works", "")
+    for finding in findings:
+        style = None if finding.works else "red" if finding.needed else "yellow"
+        table.add_row(finding.part, "yes" if finding.works else "no", finding.told, style=style)
+    console.print(table)
+    if not possible(findings):
+        stop("the full sandbox is not possible here; `--sandbox=none` grades without it, code that you trust only.", 5)
 
 
 @app.command()
@@ -323,11 +355,16 @@ def show_report(chapters: list[Chapter], book, out: Path):
 
 
 @app.command()
-def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
-    """Make a class from the chapters' own answers, grade it, and show everything."""
+def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox: Sandboxed = Sandbox.full):
+    """Make a class from the chapters' own answers, grade it, and show everything.
+
+    Its submissions are the course's own code: where the sandbox is not possible, it says so and goes on without.
+    """
     from autograder.demo import SEED, grade_by_hand, prepare
+    from autograder.engine import student_template
     from autograder.feedback import write_feedback
     from autograder.grade import Book, Options
+    from autograder.sandbox import SandboxError
 
     here = chosen(names, root)
     folder = here[0].root / "build" / "demo"
@@ -336,7 +373,12 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     except CourseError as error:
         stop(error)
     book = Book(folder)
-    grade_with_progress(chapters, book, Options(seed=SEED), jobs)
+    try:
+        student_template(sandbox.value).wait()
+    except SandboxError as error:
+        console.print(f"[yellow]without a sandbox[/yellow]: {error}", highlight=False, soft_wrap=True)
+        sandbox = Sandbox.none
+    grade_with_progress(chapters, book, Options(seed=SEED, sandbox=sandbox.value), jobs)
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]

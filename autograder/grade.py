@@ -41,6 +41,7 @@ class Options:
     limits: Limits = Limits()
     seed: int | None = None
     policy: str = "fair"
+    sandbox: str = "full"
 
 
 @dataclass
@@ -129,7 +130,7 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         _not_run(notebook, flags[0])
     else:
         files = taken.files if any(taken.files.iterdir()) else None
-        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files)
+        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
     earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
     notebook.metadata.autograder = NotebookNode(
         seed=seed,
