@@ -96,7 +96,7 @@ class Session(Peer):
                 "cell", source, limit=limit, sentence=f"The cell took longer than its limit of {limit:g} s and was stopped."
             )
             if any(output.get("ename") == "TimeLimit" for output in said):
-                self._flag(f"a cell took longer than its limit of {limit:g} s")
+                self._flag(self.sentence)
             else:
                 self.finished.append(source)
         except Exception as error:  # its answer could not be told

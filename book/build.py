@@ -15,7 +15,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, generated, metadata, pages, proofs
+from book import data, evidence_pages, front, generated, metadata, pages, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -127,7 +127,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     in_order = [card for _, members in parts for card in members]
     where = places(registry, [card.chapter for card in in_order])
     made = {
-        "index.md": generated.index(parts),
+        "index.md": front.index(parts, registry),
         "reference/formulas.md": generated.formulas(registry, set(chapters), evidence_pages.records(root), proofs.entries(root)),
         "reference/glossary.md": generated.glossary(registry, set(chapters), where),
         "reference/exercises.md": generated.exercises(in_order),

@@ -310,10 +310,11 @@ def problems_of(claim: str, root: Path = ROOT):
 
 def entries(root: Path = ROOT) -> dict[str, list[str]]:
     """What the book's page of formulas says of each theorem, in Markdown."""
-    known, made = recorded(root), {}
+    known, proofs, made = recorded(root), read(root), {}
     for claim, theorem in theorems(root).items():
         path, _, name = claim.partition("::")
         reasons = sorted({ALLOWED.get(axiom, axiom) for axiom in known.get(claim, [])})
+        file, *below = [f"{{download}}`{stem}.v <../proofs/{stem}.v>`" for stem in _with_imports(Path(path).stem, proofs)]
         made[claim] = [
             f":::{{dropdown}} Proved in Rocq: {name}",
             theorem.words,
@@ -322,12 +323,20 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
             "\n\n".join([*theorem.definitions, theorem.statement]),
             "```",
             "",
-            f"Assumes {_listed(reasons) if reasons else 'nothing'}. The proof is in "
-            f"{{download}}`{Path(path).name} <../proofs/{Path(path).name}>`.",
+            f"Assumes {_listed(reasons) if reasons else 'nothing'}. "
+            f"The proof is in {file}{f', built on {_listed(below)}' if below else ''}.",
             ":::",
             "",
         ]
     return made
+
+
+def _with_imports(stem: str, proofs: dict[str, Proof]) -> list[str]:
+    """A file and all that it imports, itself first."""
+    found = [stem]
+    for name in found:
+        found += [imported for imported in proofs[name].imports if imported not in found]
+    return found
 
 
 def _listed(words: list[str]) -> str:

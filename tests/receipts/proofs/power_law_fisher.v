@@ -30,7 +30,7 @@ Definition power_law (N : nat) (gamma : R) (i : nat) : R :=
 Definition expectation (N : nat) (gamma : R) (f : nat -> R) : R :=
   \sum_(i < N) (power_law N gamma i * f i).
 
-(** The mean of ln d, and its variance. *)
+(** The mean of ln d. *)
 Definition mean_log (N : nat) (gamma : R) : R := expectation N gamma (fun i => ln (distance i)).
 
 (** The variance of ln d. *)

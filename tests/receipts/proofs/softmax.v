@@ -107,16 +107,6 @@ Proof.
   apply sum_ext; intros; symmetry; apply shift.
 Qed.
 
-(** Dividing the scores by a temperature above zero keeps their order. *)
-Theorem temperature_keeps_the_order n z tau i j :
-  (i < n)%nat -> (j < n)%nat -> 0 < tau -> z i < z j ->
-  softmax n (fun k => z k / tau) i < softmax n (fun k => z k / tau) j.
-Proof.
-  intros Hi Hj Htau less; unfold softmax.
-  apply Rmult_lt_compat_r; [apply Rinv_0_lt_compat, exps_positive; lia|].
-  apply exp_increasing, Rmult_lt_compat_r; [apply Rinv_0_lt_compat|]; assumption.
-Qed.
-
 (** A log-sum-exp can be computed from scores shifted by any c, such as their maximum. *)
 Theorem log_sum_exp_shift n z c :
   (0 < n)%nat -> log_sum_exp n z = c + log_sum_exp n (fun i => z i - c).
