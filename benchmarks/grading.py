@@ -1,7 +1,7 @@
 """Grading against `nbgrader autograde`, on the same submissions of a chapter with torch and plots.
 
 python -m benchmarks.grading                       1, 10 and 100 submissions; writes benchmarks/grading.json
-python -m benchmarks.grading --sizes 1 10 --out x  fewer
+python -m benchmarks.grading --sizes 1 10 --rounds 1 --out x  fewer
 
 Both are whole commands, from their start to the last score in the gradebook, on fresh copies of the same course.
 nbgrader runs with its own Execute; what is released and tested is the same. The rounds of the two alternate, so that
@@ -23,10 +23,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import nbformat
 from nbgrader.api import Gradebook
+from nbgrader.utils import is_grade, is_solution
 
 from autograder import environment
-from autograder.chapters import Chapter
+from autograder.chapters import Chapter, grade_id
+from autograder.course_folder import Release
+from autograder.grade import Book
 from benchmarks.classes import PLAIN, ROOT, make_class
 
 RECORD = ROOT / "benchmarks" / "grading.json"
@@ -118,6 +122,8 @@ def compare(size: int, rounds: int, wanted: str = CHAPTER) -> dict:
                     raise SystemExit(f"{name} graded {len(scores(folder, chapter))} of {size}")
                 if name == "autograder":
                     run |= where_the_time_goes(folder, chapter, run["wall"])
+                    if number == rounds - 1:
+                        written = writing(folder, chapter)
                 runs[name].append(run)
                 print(f"{size:4} {name:10} {run['wall']:8.1f} s wall {run['cpu']:8.1f} s cpu {run['megabytes']:6} MB", flush=True)
     ours, theirs = (statistics.median(run["wall"] for run in runs[name]) for name in COMMANDS)
@@ -130,32 +136,70 @@ def compare(size: int, rounds: int, wanted: str = CHAPTER) -> dict:
             / statistics.median(run["cpu"] for run in runs["autograder"]),
             1,
         ),
+        "writing": written,
         "runs": runs,
     }
 
 
 def where_the_time_goes(folder: Path, chapter: Chapter, wall: float) -> dict:
-    """Of a run of ours: seconds in merging and running submissions (summed, over the jobs), and all the rest.
+    """Of a run of ours: the seconds of merging, running and scoring, summed over the jobs, and the wall time of all the rest.
 
-    A second run, which finds nothing changed, is the start-up and the comparing alone.
+    A second run, which finds nothing changed, is the start-up and the comparing alone; a third, of one job, tells
+    what a job more costs in memory.
     """
-    seconds = [
-        json.loads(path.read_text())["metadata"]["autograder"]["seconds"]
-        for path in folder.glob(f"autograded/*/{chapter.stem}/{chapter.stem}.ipynb")
-    ]
-    unchanged = measured(COMMANDS["autograder"](chapter.stem), folder)["wall"]
-    busy = sum(seconds) / min(CORES, len(seconds))
-    return {"running": round(sum(seconds), 3), "outside": round(wall - busy, 3), "unchanged_run": unchanged}
+    about = [json.loads(path.read_text())["metadata"] for path in graded(folder, chapter)]
+    seconds = [metadata["autograder"]["seconds"] for metadata in about]
+    command = COMMANDS["autograder"](chapter.stem)
+    unchanged = measured(command, folder)
+    one_job = measured([*command, "--again", "--jobs", "1"], folder) if len(seconds) == 10 else {}
+    stages = {
+        name: round(sum(m["seconds"].get(name, 0) for m in about if "seconds" in m), 3) for name in ("start", "cells", "tests")
+    }
+    return {
+        "running": round(sum(seconds), 3),
+        "stages": stages,
+        "outside": round(wall - sum(seconds) / min(CORES, len(seconds)), 3),
+        "unchanged": unchanged,
+        "one_job": one_job,
+    }
+
+
+def graded(folder: Path, chapter: Chapter) -> list[Path]:
+    return sorted(folder.glob(f"autograded/*/{chapter.stem}/{chapter.stem}.ipynb"))
+
+
+def writing(folder: Path, chapter: Chapter) -> dict:
+    """What one submission costs the writer: seconds of a transaction of its own, rows and bytes in the gradebook, bytes of the file."""
+    notebooks = [nbformat.read(path, as_version=4) for path in graded(folder, chapter)]
+    database, book = folder / "gradebook.db", Book(folder)
+    before = database.stat().st_size
+    with book:
+        release = Release.of(chapter)
+        book.register(chapter, release)
+        start = time.perf_counter()
+        for number in range(100):
+            notebook = notebooks[number % len(notebooks)]
+            with book.session() as db:
+                book.store(chapter, f"copy{number:03}", notebook, notebook.metadata.autograder.points, None, db)
+        seconds = (time.perf_counter() - start) / 100
+    cells = [cell for cell in release.registered.cells if grade_id(cell)]
+    return {
+        "seconds": round(seconds, 5),
+        "rows": 2 + sum(is_grade(cell) for cell in cells) + sum(is_solution(cell) for cell in cells),
+        "gradebook_bytes": round((database.stat().st_size - before) / 100),
+        "file_bytes": round(statistics.mean(path.stat().st_size for path in graded(folder, chapter))),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(ROUNDS))
+    parser.add_argument("--rounds", type=int, help="of each size; fewer for more submissions without it")
     parser.add_argument("--chapter", default=CHAPTER)
     parser.add_argument("--out", type=Path, default=RECORD)
     given = parser.parse_args()
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
-    results = [compare(size, ROUNDS.get(size, 1), given.chapter) for size in given.sizes]
+    results = [compare(size, given.rounds or ROUNDS.get(size, 1), given.chapter) for size in given.sizes]
     record = {
         "when": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": {"cores": CORES, "processor": processor(), "versions": environment.versions()},
