@@ -206,6 +206,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
@@ -218,12 +219,16 @@ def grade(
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
+    from autograder.scoring import shown_scores
 
     try:
         if course is not None:
             if not names:
                 stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
             chapters = [sheet for name in names for sheet in sheets(course, name)]
+            for sheet in chapters:
+                for told in shown_scores(sheet.notebook):
+                    console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
         else:
             chapters = chosen(names, root)
         for path in export or []:
@@ -235,7 +240,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
+        options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
