@@ -248,6 +248,7 @@ def grade(
 
 def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
     from autograder.grade import grade, submissions
+    from autograder.merge import shown
 
     graded = []
     with Progress(
@@ -261,7 +262,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
         def done(one):
-            bar.update(task, advance=1, description=f"{one.student} {one.chapter.id}")
+            bar.update(task, advance=1, description=f"{shown(one.student)} {one.chapter.id}")
             graded.append(one)
 
         try:
@@ -272,7 +273,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
     for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
     same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:
