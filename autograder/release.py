@@ -122,6 +122,8 @@ def secrets(chapter: Chapter) -> dict[str, str]:
 
     A line that also stands in the chapter for all to read is no secret.
     """
+    from autograder.answers import load  # imports torch, which nbgrader's server need not
+
     cells = chapter.notebook.cells
     public, found = set(), {}
     for cell in cells:
@@ -136,7 +138,6 @@ def secrets(chapter: Chapter) -> dict[str, str]:
         if cell.cell_type == "markdown" and cell.metadata.get("nbgrader", {}).get("solution"):
             found.update({line.strip(): f"written solution of {chapter.stem}" for line in cell.source.splitlines()})
             public -= {line.strip() for line in cell.source.splitlines()}
-    from autograder.answers import load  # imports torch, which a class's grading does not need in this process
 
     for answer in load(chapter.answers) if chapter.answers.exists() else []:
         if answer.sentence:
