@@ -36,13 +36,19 @@ def test_the_figures_follow_from_the_record():
     assert "1,000 MB with one job, and about 1,000 MB more with each job more" in page
     assert "480,000 submissions" in page and "**67 core-hours** (800 with" in page  # 480000 · 0.5 / 3600
     assert "9.6 million rows, 2.4 GB of gradebook, and 48 GB" in page
-    assert "200 submissions a second, which is what **100 cores** grade" in page
+    assert "200 submissions a second one by one, which is what **100 cores** grade" in page
     assert "| 16 | 4.2 hours | 5.2 minutes |" in page
 
 
 def test_a_slower_machine_needs_more_hours():
     page = planning.page(made((15, 115), (80, 680), 0.005))
     assert "**133 core-hours**" in page and "**200 cores**" in page
+
+
+def test_more_cores_than_the_writer_can_serve_help_no_more():
+    page = planning.page(made((15, 65), (80, 680), 0.05))
+    assert "| 8 | 8.3 hours | 10.4 minutes |" in page  # 0.5 s / 8 cores is more than the writer's 0.05 s
+    assert "| 32 | 6.7 hours | 8.3 minutes |" in page and "| 64 | 6.7 hours | 8.3 minutes |" in page
 
 
 def test_the_committed_record_makes_a_page():
