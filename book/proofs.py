@@ -316,7 +316,8 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
         reasons = sorted({ALLOWED.get(axiom, axiom) for axiom in known.get(claim, [])})
         file, *below = [f"{{download}}`{stem}.v <../proofs/{stem}.v>`" for stem in _with_imports(Path(path).stem, proofs)]
         made[claim] = [
-            f":::{{dropdown}} Proved in Rocq: {name}",
+            f"<details><summary>Proved in Rocq: <code>{name}</code></summary>",
+            "",
             theorem.words,
             "",
             "```coq",
@@ -325,7 +326,8 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
             "",
             f"Assumes {_listed(reasons) if reasons else 'nothing'}. "
             f"The proof is in {file}{f', built on {_listed(below)}' if below else ''}.",
-            ":::",
+            "",
+            "</details>",
             "",
         ]
     return made
