@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 HEADER = re.compile(
     r"\*\*Exercise (?P<id>\S+)\*\* · (?P<points>\d+) points? · (?P<stars>★{1,5}) · (?P<minutes>\d+) min · (?P<form>\w+)"
 )
+SAME_AS = "What you wrote gives the same as this mistake: "  # begins the line of a test that names a misconception
 FORMS = ("code", "numeric", "choice", "order", "derivation", "property", "prediction", "written")
 REGION = r"^[^\n]*### BEGIN {0}[^\n]*\n(?P<inside>.*?)^[^\n]*### END {0}[^\n]*$"
 
@@ -49,6 +50,15 @@ class Chapter:
     @property
     def id(self) -> str:
         return self.stem.split("_")[0]
+
+    @property
+    def name(self) -> str:
+        """The notebook's name; an assignment of another course may have several."""
+        return self.stem
+
+    def folder(self, step: str, student: str = ".") -> Path:
+        """Where nbgrader keeps a step of somebody's work: `submitted`, `autograded` or `feedback`."""
+        return self.root / step / student / self.stem
 
     @property
     def path(self) -> Path:

@@ -87,7 +87,7 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
             if between.cell_type == "code" and "slow" not in tags(between):
                 source += "\n" + between.source
         shell.run(source)
-        graded = NotebookNode(test, outputs=shell.run(test.source))
+        graded = NotebookNode(test, outputs=shell.run(test.source), execution_count=1)
         return score(graded), _said(graded)
 
     def complete(points: float) -> bool:

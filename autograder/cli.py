@@ -8,12 +8,21 @@ import multiprocessing
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column, Table
 
 from autograder.chapters import Chapter, CourseError, find_chapters, find_root
@@ -152,29 +161,98 @@ def bundle(names: Chapters = None, root: Root = None, out: Annotated[Path | None
     console.print(f"{target}: {count} files, {target.stat().st_size / 1e6:.1f} MB", soft_wrap=True)
 
 
+class Policy(StrEnum):
+    fair = "fair"
+    compat = "compat"
+
+
+class Sandbox(StrEnum):
+    full = "full"
+    none = "none"
+
+
+Sandboxed = Annotated[
+    Sandbox,
+    typer.Option(
+        envvar="AUTOGRADER_SANDBOX",
+        help="full: student code in namespaces of its own, with limits; none: in a process of its own, for code that you trust.",
+    ),
+]
+
+
 @app.command()
 def grade(
     names: Chapters = None,
     root: Root = None,
+    course: Annotated[
+        Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
+    ] = None,
+    export: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/."),
+    ] = None,
     jobs: Jobs = CORES,
-    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    db: Annotated[
+        str | None, typer.Option(help="The gradebook, such as postgresql+psycopg://HOST/NAME; nbgrader's own without it.")
+    ] = None,
+    only_changed: Annotated[
+        bool,
+        typer.Option("--only-changed/--again", help="Keep results whose notebook, source, environment and limits are the same."),
+    ] = True,
+    policy: Annotated[
+        Policy, typer.Option(help="fair: fail closed, and a warning costs nothing; compat: nbgrader's rule to the letter.")
+    ] = Policy.fair,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
+    ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    sandbox: Sandboxed = Sandbox.full,
 ):
-    """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/."""
+    """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
+
+    Safe to interrupt: run the same command again, and only what is missing is run. Exit codes: 0 all graded; 1 a
+    submission could not be graded; 2 unknown chapter, missing release or nothing to grade; 3 the gradebook cannot
+    be used; 4 no space left, or no permission to write; 5 no sandbox on this machine; 130 interrupted.
+    """
+    from autograder.course_folder import sheets
     from autograder.engine import Limits
-    from autograder.grade import Book, submissions
+    from autograder.grade import Book, Options, submissions
+    from autograder.intake import collect
 
-    chapters = [chapter for chapter in chosen(names, root) if names or submissions(chapter)]
-    if not chapters:
-        stop("nothing in submitted/<student>/<chapter>/")
-    grade_with_progress(chapters, Book(chapters[0].root, db), jobs, Limits(cell=seconds))
+    try:
+        if course is not None:
+            if not names:
+                stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
+            chapters = [sheet for name in names for sheet in sheets(course, name)]
+        else:
+            chapters = chosen(names, root)
+        for path in export or []:
+            took = collect(path, chapters)
+            for one in took:
+                for flag in one.flags:
+                    console.print(f"{one.student} {one.chapter}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{len(took)} submissions taken from {path}", soft_wrap=True)
+        chapters = [chapter for chapter in chapters if names or submissions(chapter)]
+        if not chapters:
+            stop("nothing in submitted/<student>/<chapter>/")
+        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
+        grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
 
 
-def grade_with_progress(chapters: list[Chapter], book, jobs: int, limits, seed: int | None = None):
+def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
     from autograder.grade import grade, submissions
 
     graded = []
-    with Progress(console=Console(stderr=True)) as bar:
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    ) as bar:
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
         def done(one):
@@ -182,13 +260,35 @@ def grade_with_progress(chapters: list[Chapter], book, jobs: int, limits, seed: 
             graded.append(one)
 
         try:
-            grade(chapters, book, jobs, limits, seed, done)
+            grade(chapters, book, options, jobs, again, scheduler, done)
         except CourseError as error:
-            stop(error)
-    for one in sorted(graded, key=lambda g: (g.student, g.chapter.stem)):
+            stop(error, getattr(error, "code", 2))
+        except KeyboardInterrupt:
+            stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
+    for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True)
-    console.print(f"{len(graded)} submissions graded")
+            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+    same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
+    console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
+    if failed:
+        stop(f"{failed} submissions could not be graded; run the same command again", 1)
+
+
+@app.command()
+def doctor():
+    """Tell what of the sandbox for student code works on this machine. Exits with 5 when it is not possible in full."""
+    from autograder.doctor import examine, possible
+
+    with progress() as bar:
+        bar.add_task("trying each part of the sandbox")
+        findings = examine()
+    table = Table(Column("part", no_wrap=True), "works", "")
+    for finding in findings:
+        style = None if finding.works else "red" if finding.needed else "yellow"
+        table.add_row(finding.part, "yes" if finding.works else "no", finding.told, style=style)
+    console.print(table)
+    if not possible(findings):
+        stop("the full sandbox is not possible here; `--sandbox=none` grades without it, code that you trust only.", 5)
 
 
 @app.command()
@@ -199,16 +299,18 @@ def feedback(
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
     """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
-    from autograder.feedback import write_feedback
+    from autograder.feedback import NotGraded, write_feedback
     from autograder.release import default_database
 
     pages = []
     for chapter in chosen(names, root):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
-        except CourseError as error:
+        except NotGraded as error:
             if names:
                 stop(error)
+        except CourseError as error:
+            stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
 
 
@@ -217,50 +319,61 @@ def report(
     names: Chapters = None,
     root: Root = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The CSV to write; build/scores.csv without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
-    """Scores as CSV (student, chapter, exercise, score, max) and what the class found hard."""
-    from autograder.grade import Book
+    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+
+    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    """
+    from autograder.release import default_database
 
     chapters = chosen(names, root)
-    show_report(chapters, Book(chapters[0].root, db), out or chapters[0].root / "build" / "scores.csv")
+    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 
-def show_report(chapters: list[Chapter], book, out: Path):
-    from autograder.report import items, rows, write_csv
+def show_report(chapters: list[Chapter], db_url: str, out: Path):
+    from autograder.report import collect, items, similar, write_report
 
-    table = rows(chapters, book)
-    if not table:
+    try:
+        works = collect(chapters, db_url)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    if not works:
         stop("the gradebook has no scores; run autograder grade first")
-    write_csv(table, out)
-    totals: dict[str, dict[str, float]] = {}
-    for student, chapter, _, points, _ in table:
-        totals.setdefault(student, {}).setdefault(chapter, 0.0)
-        totals[student][chapter] += points
-    shown = [chapter for chapter in chapters if any(chapter.stem in row for row in totals.values())]
-    grid = Table("student", *(f"{c.id} (of {sum(e.points for e in c.exercises):g})" for c in shown), "total", title="Scores")
-    for student, row in sorted(totals.items()):
-        grid.add_row(student, *(f"{row[c.stem]:g}" if c.stem in row else "–" for c in shown), f"{sum(row.values()):g}")
+    totals = {(work.person.id, work.chapter): work for work in works}
+    shown = list({work.chapter: work for work in works}.values())
+    grid = Table("student", *(f"{work.chapter.id} (of {work.points:g})" for work in shown), title="Scores")
+    for student in sorted({work.person.id for work in works}):
+        row = [totals.get((student, work.chapter)) for work in shown]
+        grid.add_row(student, *(f"{mine.total:g}" if mine else "–" for mine in row))
     console.print(grid)
-    hard = Table("exercise", "students", "mean", "misconceptions met", title="Exercises", expand=True)
-    for item in items(shown, book):
+    hard = Table("exercise", "students", "mean", "discrimination", "misconception met most", title="Exercises", expand=True)
+    for item in items(works):
         hard.add_row(
             item.exercise,
             str(item.students),
-            f"{item.mean:.0%}",
-            "\n".join(f"{n}× {text.partition(': ')[2]}" for text, n in item.misconceptions),
+            "–" if item.difficulty is None else f"{item.difficulty:.0%}",
+            "–" if item.discrimination is None else f"{item.discrimination:.2f}",
+            "".join(f"{n}× {text}" for text, n in item.misconceptions[:1]),
         )
     console.print(hard)
-    console.print(f"scores: {out}", soft_wrap=True)
+    flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
+    console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
+    for path in write_report(works, out):
+        console.print(path, soft_wrap=True)
 
 
 @app.command()
-def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
-    """Make a class from the chapters' own answers, grade it, and show everything."""
+def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox: Sandboxed = Sandbox.full):
+    """Make a class from the chapters' own answers, grade it, and show everything.
+
+    Its submissions are the course's own code: where the sandbox is not possible, it says so and goes on without.
+    """
     from autograder.demo import SEED, grade_by_hand, prepare
-    from autograder.engine import Limits
+    from autograder.engine import student_template
     from autograder.feedback import write_feedback
-    from autograder.grade import Book
+    from autograder.grade import Book, Options
+    from autograder.sandbox import SandboxError
 
     here = chosen(names, root)
     folder = here[0].root / "build" / "demo"
@@ -269,9 +382,14 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     except CourseError as error:
         stop(error)
     book = Book(folder)
-    grade_with_progress(chapters, book, jobs, Limits(), SEED)
+    try:
+        student_template(sandbox.value).wait()
+    except SandboxError as error:
+        console.print(f"[yellow]without a sandbox[/yellow]: {error}", highlight=False, soft_wrap=True)
+        sandbox = Sandbox.none
+    grade_with_progress(chapters, book, Options(seed=SEED, sandbox=sandbox.value), jobs)
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
-    show_report(chapters, book, folder / "scores.csv")
+    show_report(chapters, book.db_url, folder / "report")
     console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)

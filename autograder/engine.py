@@ -1,154 +1,278 @@
-"""Runs a merged notebook in a process of its own, forked from a warm template.
+"""Runs a merged notebook: the student's cells in a process of theirs, the source's tests in another.
 
-The template imports torch and matplotlib once and computes nothing; each submission gets a fork of
-it, a temporary folder, a time limit a cell and one for all. What the child sends back is JSON, a
-cell at a time, so that what ran before a crash is not lost.
+This process, the supervisor, gives both sides their sockets, keeps the time and ends what must end. It
+runs no student code and unpickles nothing. The tests' side is forked from a template that is kept
+warm (autograder/trusted.py), the student's side from another (autograder/student.py).
 """
 
-import builtins
+import atexit
 import contextlib
+import hashlib
 import json
-import multiprocessing
 import os
-import re
-import shutil
 import signal
-import tempfile
+import socket
+import subprocess
+import sys
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from nbformat import NotebookNode, from_dict, v4
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.chapters import Chapter, tags
+from autograder import wire
+from autograder.chapters import Chapter, CourseError, grade_id, tags
+from autograder.sandbox import Limits
+from autograder.student import Student, Template
 
+__all__ = ["Limits", "run_notebook"]
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds of wall time."""
-
-    cell: float = 30.0
-    notebook: float = 300.0
-
-
-class CellTimeout(BaseException):
-    """Raised inside a cell that took too long; not an Exception, so that no answer swallows it."""
-
-    def _render_traceback_(self):
-        return [f"The cell took longer than its limit of {self.args[0]:g} s and was stopped."]
-
-
-def template():
-    """The forkserver whose processes are forked with everything imported."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["autograder.warm"])
-    return context
+GRACE = 15.0  # seconds that the tests' side has beyond the limits before it is ended
+RESTARTS = 3  # of the tests' side in one notebook
+START_LIMIT = 120.0  # seconds of the tests' template
 
 
 def run_notebook(
-    notebook: NotebookNode, chapter: Chapter, seed: int, limits: Limits = Limits(), files: Path | None = None
+    notebook: NotebookNode,
+    chapter: Chapter,
+    seed: int,
+    limits: Limits = Limits(),
+    files: Path | None = None,
+    sandbox: str = "full",
 ) -> list[str]:
     """Run the code cells of a merged notebook and fill in their outputs.
 
     Args:
-        notebook: as `merge` makes it; changed in place.
-        chapter: whose `answers.py` name the misconceptions.
+        notebook: as `merge` makes it; changed in place. Its metadata get the seconds of each stage.
+        chapter: whose source has the tests and whose `answers.py` name the misconceptions.
         seed: the seed of the hidden inputs.
-        limits: of time.
-        files: a folder whose files the cells may read; it is copied.
+        limits: of what the student's side may use.
+        files: a folder whose files the student's cells may read; they are copied.
+        sandbox: "full", or "none" for no more than a process of their own.
 
     Returns:
         What was hit or broke, one sentence each.
+
+    Raises:
+        SandboxError: if this machine does not allow the sandbox.
+        CourseError: if a template cannot be started.
     """
-    context = template()
-    receive, send = context.Pipe(duplex=False)
-    cells = [(i, cell.source, imports(chapter, cell)) for i, cell in enumerate(notebook.cells) if _runs(cell)]
-    flags, done, place = [], set(), tempfile.mkdtemp(prefix="autograder-")
+    run = _Run(notebook, chapter, seed, limits, files, sandbox)
     try:
-        if files is not None:
-            shutil.copytree(files, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ipynb", ".*"), symlinks=True)
-        process = context.Process(
-            target=_child, args=(send, json.dumps(cells), str(chapter.answers), seed, limits.cell, place), daemon=True
-        )
-        process.start()
-        send.close()
-        end = time.monotonic() + limits.notebook
-        while len(done) < len(cells):
-            if not receive.poll(max(0.0, min(end - time.monotonic(), limits.cell + 5))):
-                flags.append(
-                    f"stopped after {limits.notebook:g} s"
-                    if time.monotonic() >= end
-                    else f"a cell did not stop at its limit of {limits.cell:g} s"
-                )
-                break
-            try:
-                index, outputs = json.loads(receive.recv_bytes())
-            except (EOFError, OSError, ValueError):
-                flags.append("the student's process ended in the middle of the notebook")
-                break
-            notebook.cells[index].outputs = [from_dict(output) for output in outputs]
-            notebook.cells[index].execution_count = len(done) + 1
-            done.add(index)
-            if any(o.get("ename") == "CellTimeout" for o in outputs):
-                flags.append(f"cell {index} took longer than {limits.cell:g} s")
+        run.all()
     finally:
-        with contextlib.suppress(Exception):
-            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
-        with contextlib.suppress(Exception):
-            process.kill()
-            process.join()
-        receive.close()
-        shutil.rmtree(place, ignore_errors=True)
-    for index, *_ in cells:
-        if index not in done:
-            text = f"This cell did not run: {flags[-1]}."
-            notebook.cells[index].outputs = [v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])]
-    return flags
+        run.close()
+    return run.flags
 
 
-def imports(chapter: Chapter, cell: NotebookNode) -> str:
-    """What is imported again before a test cell: a student may have used such a name for something else."""
-    if not is_grade(cell) or is_solution(cell):
-        return ""
-    return "\n".join(line for name, line in chapter.imported.items() if re.search(rf"\b{name}\b", cell.source))
+class _Run:
+    def __init__(self, notebook, chapter, seed, limits, files, sandbox):
+        self.notebook, self.chapter, self.seed, self.limits, self.files = notebook, chapter, seed, limits, files
+        self.template = student_template(sandbox)
+        self.student: Student | None = None
+        self.tests: _Tests | None = None
+        self.flags: list[str] = []
+        self.done: set[int] = set()
+        self.cells = [
+            {"index": i, "source": cell.source, "kind": _kind(cell), "name": grade_id(cell), "tags": list(tags(cell))}
+            for i, cell in enumerate(notebook.cells)
+            if cell.cell_type == "code"
+        ]
+        self.count = 0
 
+    def all(self) -> None:
+        start = time.monotonic()
+        self.end = start + self.limits.notebook
+        seconds = {}
+        for cell in self.cells:
+            self.notebook.cells[cell["index"]].update(outputs=[], execution_count=None)
+        for _ in range(1 + RESTARTS):
+            seconds = self._attempt()
+            if seconds is not None:
+                break
+        seconds = (seconds or {}) | {"total": time.monotonic() - start}
+        self.notebook.metadata.seconds = NotebookNode({name: round(x, 3) for name, x in seconds.items()})
+        why = self.flags[-1] if self.flags else "the notebook was not run"
+        for cell in self.cells:
+            if cell["index"] not in self.done and cell["kind"] == "test":
+                text = f"This cell did not run: {why}."
+                self.notebook.cells[cell["index"]].outputs = [
+                    v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])
+                ]
 
-def _no_input(prompt=""):
-    raise RuntimeError("input() has nobody to answer it while your notebook is graded: write the value into the code.")
-
-
-def _runs(cell: NotebookNode) -> bool:
-    # Experiments and widgets are the source's own, and no test may need them.
-    return cell.cell_type == "code" and not {"slow", "widget"} & set(tags(cell))
-
-
-def _child(send, cells: str, answers: str, seed: int, cell_seconds: float, place: str) -> None:
-    os.setsid()
-    os.chdir(place)
-    builtins.input = _no_input
-    from autograder.answers import explainer, load
-    from autograder.shell import make_shell
-    from course import checks
-
-    os.environ[checks.SEED_VARIABLE] = str(seed)
-    shell = make_shell("module://matplotlib_inline.backend_inline")
-    checks.explain = explainer(load(Path(answers)) if Path(answers).exists() else [], shell.user_ns)
-
-    def too_long(*_):
-        raise CellTimeout(cell_seconds)
-
-    signal.signal(signal.SIGALRM, too_long)
-    for index, source, needed in json.loads(cells):
+    def _attempt(self) -> dict | None:
+        """Let the tests' side run what has not run yet; None if it had to be ended before."""
+        self.tests = tests_template(self.chapter).fork(
+            {
+                "cells": self.cells,
+                "done": sorted(self.done),
+                "seed": self.seed,
+                "limits": asdict(self.limits),
+                "left": self.end - time.monotonic(),
+            }
+        )
+        current, until = None, self.end + GRACE
         try:
-            exec(needed, shell.user_ns)
-            signal.setitimer(signal.ITIMER_REAL, cell_seconds)
-            outputs = shell.run(source)
-            sent = json.dumps([index, outputs], default=str, skipkeys=True, ensure_ascii=False)
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-            sent = json.dumps([index, [v4.new_output("error", ename=type(error).__name__, evalue=text, traceback=[text])]])
+            while True:
+                frame, bulk = wire.receive(self.tests.control, until)
+                match frame:
+                    case ["start"]:
+                        self._end_student()
+                        self.student = self.template.fork(self.limits, self.files)
+                        socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
+                        self.student.socket.close()
+                    case ["kill"]:
+                        wire.send(self.tests.control, self._end_student() or "", [], until)
+                    case ["test", current]:
+                        until = min(self.end, time.monotonic() + 2 * self.limits.cell) + GRACE
+                    case ["cell", index, size]:
+                        self._outputs(index, json.loads(bytes(bulk[:size])))
+                        current, until = None, self.end + GRACE
+                    case ["end", flags, seconds]:
+                        self.flags += flags
+                        return dict(seconds)
+        except wire.Late:
+            self.flags.append(
+                "the tests of a cell did not end and were stopped" if current is not None else "the notebook took too long"
+            )
+        except wire.Closed:
+            self.flags.append("the process of the tests ended")
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        send.send_bytes(sent.encode("utf-8", "replace"))
-    os._exit(0)
+            self._end_student()
+            self.tests.end()
+        if current is None:
+            return {}
+        text = f"The tests did not run to their end: {self.flags[-1]}."
+        self._outputs(current, [v4.new_output("error", ename="Stopped", evalue=text, traceback=[text])])
+        return None if time.monotonic() < self.end else {}
+
+    def _outputs(self, index: int, outputs: list) -> None:
+        if index in self.done:
+            return
+        self.count += 1
+        self.done.add(index)
+        cell = self.notebook.cells[index]
+        cell.outputs, cell.execution_count = [from_dict(output) for output in outputs], self.count
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = self.count
+
+    def _end_student(self) -> str | None:
+        if self.student is None:
+            return None
+        how = self.student.how_it_ended(0.2)
+        self.student.kill()
+        self.student = None
+        return how
+
+    def close(self) -> None:
+        self._end_student()
+        if self.tests is not None:
+            self.tests.end()
+
+
+def _kind(cell: NotebookNode) -> str:
+    if is_solution(cell) or "own" in tags(cell):
+        return "student"
+    return "test" if is_grade(cell) else "source"
+
+
+# ---------------------------------------------------------------- templates
+
+
+@cache
+def student_template(sandbox: str) -> Template:
+    """The warm process from which those that run student code are forked."""
+    template = Template(sandbox)
+    atexit.register(template.close)
+    return template
+
+
+class _Tests:
+    """A process of the tests' side."""
+
+    def __init__(self, control: socket.socket, pid: int):
+        self.control, self.pid = control, pid
+        self.over = False
+
+    def end(self) -> None:
+        """Kill it, if it is still there. A second time does nothing."""
+        if self.over:
+            return
+        self.over = True
+        self.control.settimeout(0)
+        with contextlib.suppress(OSError):
+            while self.control.recv(1 << 16):
+                pass
+            self.control.close()  # it closed its side: it has ended
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.control.close()
+
+    def fork(self, request: dict) -> "_Tests":
+        """A process forked from this one, which is a template."""
+        with _lock:
+            ours, theirs = socket.socketpair()
+            try:
+                socket.send_fds(self.control, [b"f"], [theirs.fileno()])
+                wire.send(self.control, json.dumps(request), [])
+                pid, _ = wire.receive(self.control, time.monotonic() + START_LIMIT)
+            except (wire.Closed, wire.Late, OSError) as error:
+                ours.close()
+                _chapters.clear()
+                tests_base.cache_clear()
+                raise CourseError("the process of the tests cannot be started; is answers.py of the chapter in order?") from error
+            finally:
+                theirs.close()
+        return _Tests(ours, pid)
+
+
+_lock = threading.Lock()
+_chapters: dict[str, _Tests] = {}
+
+
+@cache
+def tests_base() -> _Tests:
+    """The warm process of the tests' side, which knows no chapter."""
+    ours, theirs = socket.socketpair()
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "autograder.trusted", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    atexit.register(process.kill)
+    return _Tests(ours, process.pid)
+
+
+def tests_template(chapter: Chapter) -> _Tests:
+    """The warm process from which those that test a chapter are forked; a new one when the source has changed."""
+    cells = [
+        {
+            "source": cell.source,
+            "kind": "answer" if is_solution(cell) else "test" if is_grade(cell) else "source",
+            "name": grade_id(cell),
+            "allowed": list(cell.metadata.get("course_allowed", ())),
+        }
+        for cell in chapter.notebook.cells
+        if cell.cell_type == "code"
+    ]
+    answers = chapter.answers if chapter.answers.is_file() else None
+    request = {"cells": cells, "answers": answers and str(answers), "folder": str(chapter.path.parent)}
+    key = hashlib.sha256(json.dumps([request, answers and answers.read_text()]).encode()).hexdigest()
+    with _making:
+        if key not in _chapters:
+            _chapters[key] = tests_base().fork(request)
+        return _chapters[key]
+
+
+_making = threading.Lock()

@@ -1,144 +1,204 @@
-"""A class of submissions to scores in nbgrader's gradebook."""
+"""A class of submissions to scores in nbgrader's gradebook.
 
-import contextlib
+Each result has an address: the hash of what was handed in, the source, the environment and the limits. A
+submission whose graded notebook bears the address that it would get, and whose scores the gradebook has, is not
+run again. The gradebook is written before the graded notebook: whenever a run is killed, the next one finds
+either both or runs that submission again, and writes the same rows once more.
+"""
+
+import json
 import os
 import secrets
 import tempfile
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
-import nbformat
-from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.utils import compute_checksum, is_grade, is_solution, parse_utc
-from sqlalchemy.exc import SAWarning
+from nbformat import NotebookNode, v4
+from nbgrader.utils import is_grade
 
-from autograder.chapters import Chapter, CourseError, exercise_id, grade_id
+from autograder import environment
+from autograder.chapters import Chapter, CourseError, grade_id
+from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
+from autograder.gradebook import Book, DiskError, GradebookError, told
+from autograder.intake import find_notebook, handed_in, received, stage
 from autograder.merge import merge, read_submission
-from autograder.release import default_database, generate
-from autograder.scoring import score
+from autograder.outputs import inert
+from autograder.scoring import points
+
+__all__ = ["Book", "Graded", "Options", "grade", "grade_submission", "submissions"]
+submissions = handed_in
+
+
+@dataclass(frozen=True)
+class Options:
+    """How submissions are graded. `seed` is that of the hidden inputs; without it, each submission gets its own."""
+
+    limits: Limits = Limits()
+    seed: int | None = None
+    policy: str = "fair"
+    sandbox: str = "full"
 
 
 @dataclass
 class Graded:
-    """One submission after grading. `points` are by nbgrader id; None waits for a teacher."""
+    """One notebook of a submission after grading. `points` are by nbgrader id; None waits for a teacher."""
 
     student: str
     chapter: Chapter
     notebook: NotebookNode
     points: dict[str, float | None]
     flags: list[str] = field(default_factory=list)
+    received: datetime | None = None
+    failed: bool = False  # nothing was recorded: something other than the submission broke
+    unchanged: bool = False  # what is there already was kept
 
 
-def submissions(chapter: Chapter) -> list[tuple[str, Path]]:
-    """The students who handed in something for a chapter, with the folders of what they handed in."""
-    folders = sorted((chapter.root / "submitted").glob(f"*/{chapter.stem}"))
-    return [(folder.parent.name, folder) for folder in folders if not folder.parent.name.startswith(".")]
+@dataclass
+class Found:
+    """What one student handed in for one notebook, found but not yet read."""
+
+    chapter: Chapter
+    student: str
+    folder: Path
+    notebook: Path | None
+    flags: list[str]
+    received: datetime | None
+
+    @classmethod
+    def of(cls, chapter: Chapter, student: str, folder: Path, siblings: tuple[str, ...] = ()) -> "Found":
+        notebook, flags = find_notebook(chapter, folder, siblings)
+        when, odd = received(chapter, student, notebook)
+        return cls(chapter, student, folder, notebook, flags + odd, when)
+
+    @property
+    def target(self) -> Path:
+        return self.chapter.folder("autograded", self.student) / f"{self.chapter.name}.ipynb"
+
+    def address(self, source: str, options: Options) -> str:
+        return environment.fingerprint(source, self.folder, self.notebook, repr(options), str(self.received))
+
+    def kept(self, address: str, known: dict[str, float | None] | None) -> Graded | None:
+        """What was graded before, if it is at this address and the gradebook has its scores."""
+        try:
+            notebook = json.loads(self.target.read_bytes())["metadata"]["autograder"]
+            if known is None or notebook["address"] != address or notebook["points"] != known:
+                return None
+            return Graded(
+                self.student, self.chapter, NotebookNode(), known, list(notebook["flags"]), self.received, unchanged=True
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
 
-def grade_submission(chapter: Chapter, student: str, folder: Path, limits: Limits = Limits(), seed: int | None = None) -> Graded:
-    """Merge, run and score one submission. Nothing that a student hands in makes this raise.
+@dataclass
+class Taken:
+    """What counts of a submission, read: the student's notebook, if there is one, and the folder of its files."""
 
-    `seed` is that of the hidden inputs; without it, it is drawn anew. It is kept in the graded notebook.
+    chapter: Chapter
+    student: str
+    notebook: NotebookNode | None
+    files: Path
+    flags: list[str]
+    received: datetime | None
+    address: str | None = None
+
+    @classmethod
+    def of(cls, found: Found, files: Path, address: str | None = None) -> "Taken":
+        """Read a notebook and copy its files into the empty folder `files`."""
+        notebook, why = read_submission(found.notebook) if found.notebook is not None else (None, None)
+        flags = found.flags + ([why] if why else [])
+        if notebook is not None:
+            flags += stage(found.chapter, found.folder, found.notebook, files)
+        return cls(found.chapter, found.student, notebook, files, flags, found.received, address)
+
+
+def grade_submission(taken: Taken, options: Options = Options(), release: Release | None = None) -> Graded:
+    """Merge, run and score one notebook. Nothing that a student hands in makes this raise.
+
+    The seed of the hidden inputs is kept in the graded notebook.
     """
-    submitted, flags = _find(chapter, folder)
-    merged = merge(chapter, submitted)
-    seed = secrets.randbits(31) if seed is None else seed
-    flags += merged.flags
-    flags += run_notebook(merged.notebook, chapter, seed, limits, folder if folder.is_dir() else None)
-    merged.notebook.metadata.autograder = NotebookNode(seed=seed, flags=flags)
-    points = {grade_id(cell): _points(cell) for cell in merged.notebook.cells if is_grade(cell)}
-    return Graded(student, chapter, merged.notebook, points, flags)
+    start = time.monotonic()
+    merged = merge(taken.chapter, taken.notebook, release)
+    notebook, flags = merged.notebook, taken.flags + merged.flags
+    seed = secrets.randbits(31) if options.seed is None else options.seed
+    if taken.notebook is None:
+        _not_run(notebook, flags[0])
+    else:
+        files = taken.files if any(taken.files.iterdir()) else None
+        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
+    earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = inert(cell.outputs)
+    notebook.metadata.autograder = NotebookNode(
+        seed=seed,
+        flags=flags,
+        policy=options.policy,
+        points=earned,
+        address=taken.address,
+        seconds=round(time.monotonic() - start, 3),
+    )
+    return Graded(taken.student, taken.chapter, notebook, earned, flags, taken.received)
 
 
-def _find(chapter: Chapter, folder: Path) -> tuple[NotebookNode | None, list[str]]:
-    path = folder / f"{chapter.stem}.ipynb"
-    if not path.exists():
-        others = sorted(folder.glob("*.ipynb")) if folder.is_dir() else []
-        if len(others) != 1:
-            return None, [f"{path.name} was not handed in"]
-        notebook, why = read_submission(others[0])
-        other = others[0].name.encode("utf-8", "replace").decode()
-        return notebook, [why or f"{other} was taken for {path.name}"]
-    notebook, why = read_submission(path)
-    return notebook, [why] if why else []
+def _not_run(notebook: NotebookNode, why: str) -> None:
+    text = f"Nothing was run: {why}."
+    for cell in notebook.cells:
+        if is_grade(cell) and cell.cell_type == "code":
+            cell.outputs = [v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])]
 
 
-def _points(cell: NotebookNode) -> float | None:
-    if not is_solution(cell):
-        return score(cell)
-    # A written answer that was not touched is zero; any other waits for the teacher.
-    return 0.0 if cell.metadata.nbgrader.checksum == compute_checksum(cell) else None
+def write(book: Book, batch: list[Graded]) -> None:
+    """Put graded notebooks into the gradebook, all in one transaction, then into `autograded/`.
 
-
-class Book:
-    """The one writer to nbgrader's gradebook."""
-
-    def __init__(self, root: Path, db_url: str | None = None):
-        self.root, self.db_url = root, db_url or default_database(root)
-        self._lock = threading.Lock()
-
-    def register(self, chapter: Chapter) -> None:
-        """Make the gradebook know the chapter's cells and points as they are in the source."""
-        with tempfile.TemporaryDirectory() as scratch:
-            generate(chapter, Path(scratch), self.db_url)
-
-    def write(self, graded: Graded) -> None:
-        """Store a graded notebook and its scores; manual scores and comments stay."""
-        chapter = graded.chapter
-        folder = self.root / "autograded" / graded.student / chapter.stem
+    One that the gradebook does not take is marked as failed and keeps no other from it.
+    """
+    new = [one for one in batch if not one.failed and not one.unchanged]
+    try:
+        with book.session() as db:
+            for one in new:
+                book.store(one.chapter, one.student, one.notebook, one.points, one.received, db)
+    except (GradebookError, DiskError):
+        raise
+    except Exception as error:
+        if len(new) == 1:
+            new[0].failed = True
+            new[0].flags = [_failure(error)]
+            return
+        for one in new:
+            write(book, [one])
+        return
+    for one in new:
+        folder = one.chapter.folder("autograded", one.student)
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"{chapter.stem}.ipynb"
-        part = target.with_suffix(".part")
-        nbformat.write(graded.notebook, part)
-        os.replace(part, target)
-        stamp = self.root / "submitted" / graded.student / chapter.stem / "timestamp.txt"
-        when = {}
-        if stamp.is_file():
-            with contextlib.suppress(ValueError, OverflowError):  # what a student wrote there is no reason to stop
-                when = {"timestamp": parse_utc(stamp.read_text().strip())}
-        with self._lock, warnings.catch_warnings(), Gradebook(self.db_url) as gradebook:
-            warnings.simplefilter("ignore", SAWarning)  # nbgrader's own way of adding rows
-            gradebook.update_or_create_student(graded.student)
-            gradebook.update_or_create_submission(chapter.stem, graded.student, **when)
-            for cell in graded.notebook.cells:
-                name = grade_id(cell)
-                if is_grade(cell):
-                    grade = gradebook.find_grade(name, chapter.stem, chapter.stem, graded.student)
-                    grade.auto_score = graded.points[name]
-                    grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
-                if is_solution(cell):
-                    comment = gradebook.find_comment(name, chapter.stem, chapter.stem, graded.student)
-                    untouched = cell.metadata.nbgrader.checksum == compute_checksum(cell)
-                    comment.auto_comment = "No response." if untouched else None
-            gradebook.db.commit()
+        part = folder / f".{one.chapter.name}.part"
+        part.write_text(v4.writes(one.notebook), encoding="utf-8")
+        os.replace(part, folder / f"{one.chapter.name}.ipynb")
+        one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory
 
-    def scores(self, chapter: Chapter) -> Iterator[tuple[str, str, float, float]]:
-        """(student, exercise, score, max) of every submission of a chapter, in order."""
-        with Gradebook(self.db_url) as gradebook:
-            try:
-                handed_in = gradebook.assignment_submissions(chapter.stem)
-            except MissingEntry:
-                return
-            order = [exercise.id for exercise in chapter.exercises]
-            for submission in sorted(handed_in, key=lambda s: s.student.id):
-                grades = {exercise_id(g.name): g for notebook in submission.notebooks for g in notebook.grades}
-                for exercise in order:
-                    if exercise in grades:
-                        yield submission.student.id, exercise, grades[exercise].score, grades[exercise].max_score
+
+def _failure(error: Exception) -> str:
+    return f"not graded: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def failed(chapter: Chapter, student: str, error: Exception) -> Graded:
+    """The result of a submission that something else than itself kept from being graded."""
+    return Graded(student, chapter, NotebookNode(), {}, [_failure(error)], failed=True)
 
 
 def grade(
     chapters: list[Chapter],
     book: Book,
+    options: Options = Options(),
     jobs: int = 1,
-    limits: Limits = Limits(),
-    seed: int | None = None,
+    again: bool = False,
+    scheduler: str | None = None,
     done: Callable[[Graded], None] = lambda _: None,
 ) -> list[Graded]:
     """Grade every submission of some chapters, `jobs` at a time.
@@ -146,25 +206,76 @@ def grade(
     A submission that cannot be graded has no points and a flag that says why.
 
     Args:
+        chapters: notebooks; several may be of one assignment.
+        again: run what has not changed, too.
+        scheduler: the address of a dask.distributed scheduler, whose workers then do the work instead.
         done: called after each submission is in the gradebook.
 
     Raises:
-        CourseError: if there is nothing to grade.
+        CourseError: if there is nothing to grade, a release is missing, the gradebook or the disk cannot be
+            used, or there is no sandbox here; the exit code is its `code`.
     """
+    names: dict[str, list[str]] = {}
+    for chapter in chapters:
+        names.setdefault(chapter.stem, []).append(chapter.name)
+        if not chapter.release.is_file():
+            raise CourseError(f"{chapter.id} has no release ({chapter.release.name}); make it before you grade")
     work = [(chapter, *one) for chapter in chapters for one in submissions(chapter)]
     if not work:
-        raise CourseError("no submissions in submitted/<student>/<chapter>/ for " + ", ".join(c.stem for c in chapters))
-    for chapter in {chapter for chapter, *_ in work}:
-        book.register(chapter)
+        raise CourseError("no submissions in submitted/<student>/<chapter>/ for " + ", ".join(c.id for c in chapters))
+    graded: list[Graded] = []
+    with told(book.db_url), book:
+        wanted = {chapter for chapter, *_ in work}
+        releases = {chapter: Release.of(chapter) for chapter in wanted}
+        for chapter in chapters:
+            if chapter in wanted:
+                book.register(chapter, releases[chapter])
+        sources = {chapter: environment.source(chapter) for chapter in wanted}
+        known = {chapter: {} if again else book.known(chapter) for chapter in wanted}
 
-    def one(chapter, student, folder):
-        try:
-            graded = grade_submission(chapter, student, folder, limits, seed)
-            book.write(graded)
-        except Exception as error:  # one submission is never another one's problem
-            graded = Graded(student, chapter, NotebookNode(), {}, [f"not graded: {type(error).__name__}: {error}"])
-        done(graded)
-        return graded
+        def one(item, run: Callable[[Taken], Graded]) -> Graded:
+            chapter, student, folder = item
+            try:
+                found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
+                address = found.address(sources[chapter], options)
+                if kept := found.kept(address, known[chapter].get(student)):
+                    return kept
+                with tempfile.TemporaryDirectory(prefix="files-") as files:
+                    return run(Taken.of(found, Path(files), address))
+            except CourseError:
+                raise
+            except Exception as error:  # one submission is never another one's problem
+                return failed(chapter, student, error)
 
+        if scheduler is not None:
+            from autograder.cluster import on_cluster
+
+            batches = on_cluster(scheduler, one, work, options)
+        else:
+            batches = _in_threads(
+                lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), work, jobs
+            )
+        for batch in batches:
+            write(book, batch)
+            for chapter in {one.chapter for one in batch if one.unchanged}:
+                book.penalize(chapter, [one.student for one in batch if one.unchanged and one.chapter == chapter])
+            for result in batch:
+                done(result)
+            graded += batch
+    return graded
+
+
+def _in_threads(one: Callable, work: Iterable, jobs: int) -> Iterator[list[Graded]]:
+    """The results as they come; only a few are asked for at a time."""
+    work, waiting = iter(work), set()
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda job: one(*job), work))
+        try:
+            while True:
+                waiting |= {pool.submit(one, item) for item in islice(work, 2 * jobs - len(waiting))}
+                if not waiting:
+                    return
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield [future.result() for future in finished]
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -2,6 +2,9 @@
 
 import copy
 import json
+import os
+import stat
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,10 +12,11 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum, is_grade, is_solution
 
-from autograder.chapters import Chapter, grade_id
-from autograder.preprocessors import ClearSolutions
+from autograder.chapters import Chapter, bound_names, grade_id
+from autograder.course_folder import Release
 
-LARGEST = 20_000_000  # bytes of a submitted notebook
+LARGEST = 50_000_000  # bytes of a submitted notebook
+PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
 @dataclass
@@ -23,26 +27,55 @@ class Merged:
     flags: list[str] = field(default_factory=list)
 
 
+def shown(text: object) -> str:
+    """A name that a student chose, fit for one line of a sentence."""
+    clean = str(text).encode("utf-8", "replace").decode()
+    return "".join(c if c.isprintable() else "?" for c in clean)[:80]
+
+
 def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
     """A submitted notebook, or None and one sentence that says why it cannot be read."""
+    name = shown(path.name)
     try:
-        if path.is_symlink() or not path.is_file():
-            return None, f"{path.name} is not a file"
-        if path.stat().st_size > LARGEST:
-            return None, f"{path.name} is larger than {LARGEST // 1_000_000} MB"
-        raw = path.read_bytes()
-        if not raw.strip():
-            return None, f"{path.name} is empty"
-        notebook = nbformat.from_dict(json.loads(raw))
+        kind = path.lstat().st_mode
+        for is_kind, what in KINDS:
+            if is_kind(kind):
+                return None, f"{name} is {what}, not a notebook file"
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            raw = file.read(LARGEST + 1)
+    except OSError as error:
+        return None, f"{name} cannot be read ({error.strerror or error})"
+    if len(raw) > LARGEST:
+        return None, f"{name} is larger than {LARGEST // 1_000_000} MB"
+    if not raw.strip(b"\0 \t\r\n"):
+        return None, f"{name} is empty"
+    try:
+        notebook = nbformat.from_dict(_parsed(raw))
         if "worksheets" in notebook and "cells" not in notebook:
             notebook = nbformat.convert(notebook, 4)
         cells = notebook.get("cells")
         if not isinstance(cells, list):
-            return None, f"{path.name} has no cells"
+            return None, f"{name} has no cells"
         notebook.cells = [tidied for cell in cells if (tidied := _cell(cell)) is not None]
         return notebook, None
     except Exception as error:  # whatever a file may hold
-        return None, f"{path.name} is not a notebook ({type(error).__name__})"
+        return None, f"{name} is not a notebook ({type(error).__name__})"
+
+
+KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (lambda mode: stat.S_ISBLK(mode) or stat.S_ISCHR(mode), "a device"),
+)
+
+
+def _parsed(raw: bytes):
+    try:
+        return json.loads(raw)  # finds UTF-8, -16 and -32 by itself
+    except UnicodeDecodeError:
+        return json.loads(raw.decode("cp1252", "replace"))
 
 
 def _cell(cell) -> NotebookNode | None:
@@ -54,12 +87,25 @@ def _cell(cell) -> NotebookNode | None:
     metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
     given = metadata.get("nbgrader") if isinstance(metadata.get("nbgrader"), dict) else {}
     name = given.get("grade_id")
-    return NotebookNode(
+    tidied = NotebookNode(
         cell_type=cell["cell_type"],
         id=str(cell.get("id", "")),
         source=_clean(source),
         metadata=NotebookNode(nbgrader=NotebookNode(grade_id=_clean(name))) if isinstance(name, str) else NotebookNode(),
     )
+    if pictures := _pictures(cell.get("attachments")):
+        tidied.attachments = pictures
+    return tidied
+
+
+def _pictures(attachments) -> NotebookNode:
+    """The pictures that were pasted into a text cell."""
+    found = NotebookNode()
+    for name, data in attachments.items() if isinstance(attachments, dict) else ():
+        kept = {kind: data[kind] for kind in PICTURES if isinstance(data, dict) and isinstance(data.get(kind), str)}
+        if kept:
+            found[_clean(name)] = NotebookNode({kind: _clean(text) for kind, text in kept.items()})
+    return found
 
 
 def _clean(text: str) -> str:
@@ -67,25 +113,35 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
+def overlap(chapter: Chapter, submission: NotebookNode | None) -> int:
+    """How many cells of a submitted notebook are the chapter's, by nbgrader id, cell id or text."""
+    cells = submission.cells if submission is not None else []
+    known = {key for cell in chapter.notebook.cells for key in (grade_id(cell), cell.get("id"), cell.source) if key}
+    return sum(bool({grade_id(cell), cell.get("id"), cell.source} & known) for cell in cells)
+
+
+def merge(chapter: Chapter, submission: NotebookNode | None, release: Release | None = None) -> Merged:
     """Put the student's answers and own cells among the cells of the source.
 
-    Answers are found by nbgrader id, else by cell id. Cells that share an answer's id (a cell split
-    in JupyterLab) are joined in their order, but for copies and untouched ones. Everything that is not an answer comes from the source;
-    own cells keep their place after the source cell that they followed. `submission=None` gives the
-    notebook of somebody who handed in nothing.
+    Cells are found by nbgrader id, else by cell id, else by the text that was released, else, for an answer,
+    by standing where the answer stood (code: and binding a name that it is to bind). Cells that share an
+    answer's id (a cell split in JupyterLab) are joined in their order, but for copies and untouched ones.
+    Everything that is not an answer comes from the source; own cells keep their place after the source cell
+    that they followed, without points or name. An answer cell that is missing is left empty, so that what
+    the student wrote elsewhere holds. `submission=None` gives the notebook of somebody who handed in nothing.
+
+    Args:
+        release: of the chapter, where the caller has it already.
     """
     source = [copy.deepcopy(cell) for cell in chapter.notebook.cells]
-    by_name = {grade_id(cell): i for i, cell in enumerate(source) if grade_id(cell)}
-    by_id = {cell.get("id"): i for i, cell in enumerate(source)}
+    blanks = (release or Release.of(chapter)).released.cells
     answers: dict[int, list[NotebookNode]] = {}
     own: dict[int, list[NotebookNode]] = {}
     flags, place, seen = [], -1, set()
-    for cell in submission.cells if submission is not None else []:
-        index = by_name.get(grade_id(cell), by_id.get(cell.get("id") or None))
+    for cell, index in zip(submission.cells, _found(submission.cells, source, blanks), strict=True) if submission else []:
         if index is None:
             if grade_id(cell):
-                flags.append(f"unknown nbgrader id {grade_id(cell)!r}: treated as the student's own cell")
+                flags.append(f"unknown nbgrader id '{shown(grade_id(cell))}': treated as the student's own cell")
             own.setdefault(place, []).append(cell)
             continue
         place = max(place, index)
@@ -96,17 +152,21 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
         elif index in seen and is_grade(source[index]):
             flags.append(f"{grade_id(source[index])}: a second copy of the test cell was left out")
         seen.add(index)
+    if submission is not None:
+        flags += _adopt(source, blanks, answers, own, seen)
     cells = [_own(cell) for cell in own.get(-1, [])]
-    for i, cell in enumerate(source):
+    for i, (cell, blank) in enumerate(zip(source, blanks, strict=True)):
         if is_solution(cell):
-            blank = ClearSolutions().preprocess_cell(copy.deepcopy(cell), {"language": "python"}, i)[0]
             cell.metadata.nbgrader.checksum = compute_checksum(blank)
             written = _written(answers.get(i, []), blank)
             cell.source = "\n\n".join(written)
+            for part in answers.get(i, []) if cell.cell_type == "markdown" else []:
+                cell.setdefault("attachments", NotebookNode()).update(part.get("attachments", {}))
             if len(written) > 1:
                 flags.append(f"{grade_id(cell)}: {len(written)} cells were joined")
             if submission is not None and i not in answers:
                 flags.append(f"{grade_id(cell)}: the answer cell is missing")
+                cell.source = "" if cell.cell_type == "code" else cell.source
         elif is_grade(cell):
             cell.metadata.nbgrader.checksum = compute_checksum(cell)
             if submission is not None and i not in seen:
@@ -117,6 +177,45 @@ def merge(chapter: Chapter, submission: NotebookNode | None) -> Merged:
         cells += [_own(cell) for cell in own.get(i, [])]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(chapter.notebook.metadata))
     return Merged(notebook, flags)
+
+
+def _found(cells: list[NotebookNode], source: list[NotebookNode], blanks: list[NotebookNode]) -> list[int | None]:
+    """For each cell of the submission the source cell that it is, or None."""
+    by_name = {grade_id(cell): i for i, cell in enumerate(source) if grade_id(cell)}
+    by_id = {cell.id: i for i, cell in enumerate(source) if cell.get("id")}
+    texts = Counter(cell.source.strip() for cell in blanks)
+    by_text = {blank.source.strip(): i for i, blank in enumerate(blanks) if texts[blank.source.strip()] == 1}
+    found = [by_name.get(grade_id(cell), by_id.get(cell.get("id") or None)) for cell in cells]
+    for i, cell in enumerate(cells):
+        if found[i] is None and cell.source.strip() and (index := by_text.get(cell.source.strip())) not in found:
+            found[i] = index
+    return found
+
+
+def _adopt(source, blanks, answers: dict[int, list], own: dict[int, list], seen: set[int]) -> list[str]:
+    """Take own cells that stand where a missing answer stood for that answer; changes `answers` and `own`."""
+    flags = []
+    for i, cell in enumerate(source):
+        if not is_solution(cell) or i in answers:
+            continue
+        place = max((index for index in seen if index < i), default=-1)
+        if cell.cell_type == "code":
+            wanted = _names(cell.source)
+            mine = [c for c in own.get(place, []) if c.cell_type == "code" and wanted & _names(c.source)]
+        else:
+            mine = [c for c in own.get(place, []) if c.cell_type == "markdown"]
+        if mine:
+            answers[i] = mine
+            own[place] = [c for c in own[place] if not any(c is taken for taken in mine)]
+            flags.append(f"{grade_id(cell)}: the answer cell had lost its name; what stood in its place was taken")
+    return flags
+
+
+def _names(source: str) -> set[str]:
+    try:
+        return set(bound_names(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # whatever a student may have written
+        return set()
 
 
 def _written(cells: list[NotebookNode], blank: NotebookNode) -> list[str]:
@@ -130,4 +229,7 @@ def _own(cell: NotebookNode) -> NotebookNode:
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell, "raw": nbformat.v4.new_raw_cell}[
         cell.cell_type
     ]
-    return make(cell.source, metadata={"tags": ["own"]})
+    made = make(cell.source, metadata={"tags": ["own"]})
+    if cell.cell_type == "markdown" and cell.get("attachments"):
+        made.attachments = cell.attachments
+    return made

@@ -13,7 +13,6 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder.answers import load
 from autograder.chapters import Chapter, CourseError, regions, without_regions
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
@@ -21,8 +20,10 @@ HIDDEN = ("HIDDEN TESTS", "SOLUTION", "MARK SCHEME")
 
 
 def course_config(root: Path) -> Config:
-    """The course's `nbgrader_config.py`, with the course folder as its root."""
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+    """The course's `nbgrader_config.py`, where it has one, with the course folder as its root."""
+    config = Config()
+    if (root / "nbgrader_config.py").is_file():
+        config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
     config.CourseDirectory.root = str(root)
     return config
 
@@ -118,6 +119,8 @@ def secrets(chapter: Chapter) -> dict[str, str]:
 
     A line that also stands in the chapter for all to read is no secret.
     """
+    from autograder.answers import load  # imports torch, which nbgrader's server need not
+
     cells = chapter.notebook.cells
     public, found = set(), {}
     for cell in cells:

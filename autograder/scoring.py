@@ -1,22 +1,50 @@
-"""From a test cell that ran to its points."""
+"""From a test cell that ran to its points, by one of two policies.
+
+`fair`, the default, fails closed: an error is zero, a cell that did not run is zero, a test that ends in
+`….score()` and says no number is zero. A warning on stderr costs nothing, and what a test ends in is read as
+the number that it is: `np.float64(0.25)` and `tensor(0.25)` are 0.25. `compat` is nbgrader's own rule to the letter.
+"""
 
 import math
+import re
 
 from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum, determine_grade, is_solution
+
+POLICIES = ("fair", "compat")
+NUMBER = re.compile(
+    r"(?:(?:\w+\.)*\w+\(\[*)?"  # np.float64( array([ tensor(
+    r"(?P<number>[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf))"
+    r"(?:\]*(?:, ?\w+=[^()]*)?\))?"  # , dtype=float32)
+)
+SAYS_A_SCORE = re.compile(r"\.score\(\)\s*$")
+
+
+def points(cell: NotebookNode, policy: str = "fair") -> float | None:
+    """The points of any graded cell that ran; None waits for a teacher."""
+    if policy == "compat":
+        try:
+            return determine_grade(cell)[0]
+        except ValueError:  # nbgrader stops at more than the maximum and records no score
+            return None
+    if is_solution(cell) or cell.cell_type != "code":
+        # A written answer that was not touched is zero; any other waits for the teacher.
+        return 0.0 if is_solution(cell) and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell) else None
+    return score(cell)
 
 
 def score(cell: NotebookNode) -> float:
-    """The points of a machine-graded test cell that ran, fail closed.
+    """The points of a machine-graded test cell, policy `fair`.
 
-    nbgrader's rule where a score was given: an error is zero, else the result is the score; of
-    several results the last, which is the test's own. Where nbgrader gives full points by default (no result, not a number, nan, negative), zero.
+    Of several results the last counts, which is the test's own. A test that ran to its end without a result
+    (plain asserts), or whose result is no number, passed; so did one that ends in True, and False is zero.
     """
-    points = float(cell.metadata.nbgrader.points)
+    most = float(cell.metadata.nbgrader.points)
     results = [output for output in cell.outputs if output.output_type == "execute_result"]
-    if not results or any(output.output_type == "error" for output in cell.outputs):
+    if cell.execution_count is None or any(output.output_type == "error" for output in cell.outputs):
         return 0.0
-    try:
-        earned = float(results[-1].data.get("text/plain", ""))
-    except (TypeError, ValueError):
-        return 0.0
-    return min(earned, points) if math.isfinite(earned) and earned >= 0 else 0.0
+    text = str(results[-1].get("data", {}).get("text/plain", "")).strip() if results else ""
+    if number := NUMBER.fullmatch(text):
+        earned = float(number["number"])
+        return min(max(earned, 0.0), most) if math.isfinite(earned) else 0.0
+    return 0.0 if SAYS_A_SCORE.search(cell.source) or text == "False" else most

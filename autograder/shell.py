@@ -103,12 +103,18 @@ class NotebookShell(InteractiveShell):
 
     def run(self, source: str) -> list[NotebookNode]:
         """Run one cell and return its outputs. Errors are outputs too."""
+        with self.captured():
+            self.run_cell(source, store_history=True)
+        return self.outputs
+
+    @contextlib.contextmanager
+    def captured(self):
+        """Record what is printed and shown inside as the outputs, instead of what was there."""
         self.outputs, self._size, self._tail = [], 0, ""
         with contextlib.redirect_stdout(_Stream(self, "stdout")), contextlib.redirect_stderr(_Stream(self, "stderr")):
-            self.run_cell(source, store_history=True)
+            yield
         if self._tail:
             self.outputs.append(v4.new_output("stream", name="stdout", text=f"[…]{self._tail}"))
-        return self.outputs
 
 
 def make_shell(backend: str = "agg") -> NotebookShell:
@@ -123,4 +129,15 @@ def make_shell(backend: str = "agg") -> NotebookShell:
     shell.user_ns["__name__"] = "__main__"
     sys.modules["__main__"].__dict__.setdefault("__builtins__", __builtins__)
     shell.builtin_trap.activate()
+    return shell
+
+
+def warm_shell(backend: str) -> NotebookShell:
+    """A shell that has run something of each kind, so that what is loaded with the first cell is there; for a fork."""
+    shell = make_shell(backend)
+    for source in ("import sys\nprint(1)\nprint(2, file=sys.stderr)\n[3]", "1 / 0"):
+        shell.run(source)
+    shell.reset()
+    shell.execution_count, shell.outputs = 1, []
+    shell.user_ns["__name__"] = "__main__"
     return shell

@@ -1,6 +1,6 @@
-"""What a process that is forked to run notebooks has imported already.
+"""What a process that is forked to check a chapter has imported already.
 
-What is missing here is imported by every submission anew, which takes seconds. No thread may run
+What is missing here is imported for every chapter anew, which takes seconds. No thread may run
 when the fork happens: nothing here computes.
 """
 
@@ -17,7 +17,6 @@ import torch
 import torch.nn
 
 import autograder.answers
-import autograder.engine
 import autograder.shell
 import course.checks
 import course.device

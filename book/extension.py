@@ -17,15 +17,18 @@ from sphinx.addnodes import pending_xref
 from sphinx.util import logging
 from sphinxcontrib import katex
 
+from book.pages import place
 from course.plots import COLOURS, DARK, INK
 
 KATEX = Path(katex.__file__).with_name("katex.min.js")
 SCRIPT = """
 const katex = require(process.argv[1]);
+const strict = (code) => (code === "htmlExtension" ? "ignore" : "error");
+const trust = ({ command }) => command === "\\\\htmlClass"; // colours of the palette
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const [latex, displayMode] = JSON.parse(line);
   let answer;
-  try { answer = { html: katex.renderToString(latex, { displayMode, strict: "error" }) }; } catch (error) { answer = { error: error.message }; }
+  try { answer = { html: katex.renderToString(latex, { displayMode, strict, trust }) }; } catch (error) { answer = { error: error.message }; }
   console.log(JSON.stringify(answer));
 });
 """
@@ -150,16 +153,10 @@ def finish_page(app, pagename, templatename, context, doctree):
     """Tables get a box that scrolls, folds their own name, and figures a twin for dark pages."""
     if doctree is None:
         return
-    context["chapter"] = chapter_name(pagename)
+    context["chapter"] = place(pagename)
     body = TABLE.sub(lambda table: f'<div class="table-scroll">{table[0]}</div>', context["body"])
     body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
     context["body"] = SVG_IMAGE.sub(lambda image: _twins(app, image), body)
-
-
-def chapter_name(pagename: str) -> str:
-    """How a page is called above its title: "Chapter 4" for ch04, "Foundations 3" for f03, nothing for others."""
-    match = re.match(r"(ch|f)(\d+)_", pagename)
-    return f"{ {'ch': 'Chapter', 'f': 'Foundations'}[match[1]] } {int(match[2])}" if match else ""
 
 
 def _twins(app, image: re.Match) -> str:

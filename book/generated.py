@@ -64,43 +64,6 @@ def card(chapter: Chapter) -> Card:
     return Card(chapter, title[1].strip(), promise[1].strip(), int(time[1]), int(time[2]), chapter.exercises)
 
 
-def index(parts: list[tuple[str, list[Card]]]) -> str:
-    """The first page: what the course is, and its chapters by part."""
-    cards = [card for _, members in parts for card in members]
-    exercises = sum(len(card.exercises) for card in cards)
-    lines = [
-        "# The Mathematics of Transformers",
-        "",
-        ":::{div} promise",
-        "How a language model works, one formula at a time: each one derived, computed, and tested by you.",
-        ":::",
-        "",
-        "Every chapter is a notebook. It starts with a puzzle, takes you from an idea to a formula to the code that is the formula, "
-        "gives you a figure to play with, and asks you to write the next step yourself. An autograder marks what you write and names the mistake.",
-        "",
-        "Each formula has a *receipt* that says how we know it: a proof, a derivation, a computation or a measurement that runs "
-        "whenever the course is tested. What is only reported, or an analogy, or open, is marked as that. "
-        "The [formulas](reference/formulas.md) page has them all; [symbols and shapes](reference/symbols.md) fixes what each letter means.",
-        "",
-        f"{_count(len(cards), 'chapter')} and {_count(exercises, 'exercise')} so far. Work through a chapter with **Open as notebook** on its page.",
-    ]
-    for part, members in parts:
-        lines += ["", f"## {part}", ""]
-        for card in members:
-            stem = card.chapter.stem
-            lines += [
-                "::::{div} chapter-card",
-                f"**[{card.title}]({stem}/{stem}.ipynb)**",
-                "",
-                card.promise,
-                "",
-                f"[{card.reading} min to read · {_count(len(card.exercises), 'exercise')}, {card.working} min]{{.facts}}",
-                "::::",
-                "",
-            ]
-    return _lines(lines)
-
-
 def formulas(
     registry: Registry, there: set[str], records: Mapping[str, list[str]], proofs: Mapping[str, list[str]] = MappingProxyType({})
 ) -> str:

@@ -136,6 +136,12 @@ def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], num
     return FORMULA_LINE.sub(lambda m: _badge(registry, m[1]), text)
 
 
+def place(stem: str) -> str:
+    """How a chapter is called above its title: "Chapter 4" for ch04_…, "Foundations 3" for f03_…; empty for other pages."""
+    match = re.match(r"(ch|f)(\d+)_", stem)
+    return f"{ {'ch': 'Chapter', 'f': 'Foundations'}[match[1]] } {int(match[2])}" if match else ""
+
+
 def equation_numbers(chapter: Chapter) -> dict[str, str]:
     """The numbers of a chapter's registered formulas in the order of the text: 4.1, 4.2, … in ch04, F3.1, … in f03."""
     kind, number = re.match(r"([a-z]*)(\d*)", chapter.stem).groups()

@@ -46,6 +46,15 @@ explain: Callable[["Exercise"], str | None] | None = None
 """Set by a grader: turns the probes of a failed exercise into the misconception that explains them."""
 
 
+def invoke(answer: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Call an answer: its result, and the arguments as it left them. A grader whose answers run elsewhere puts its own here."""
+    return answer(*args, **kwargs), (args, kwargs)
+
+
+quiet: tuple[str, ...] = ()
+"""Set by a grader: files of its own, whose lines say nothing about an error in an answer."""
+
+
 class CheckFailed(AssertionError):
     """A test of an exercise failed; the text is written for the student."""
 
@@ -55,6 +64,13 @@ class CheckFailed(AssertionError):
 
     def _render_traceback_(self):
         # The frames of a test would show its hidden lines.
+        return str(self).splitlines()
+
+
+class Stopped(BaseException):
+    """An answer was stopped by a grader's limit or ended its process. Not an Exception: it is no way to answer."""
+
+    def _render_traceback_(self):
         return str(self).splitlines()
 
 
@@ -115,6 +131,7 @@ class Exercise:
         self.probes: list[Probe] = []
         self.draws = 0
         self.missing = False  # a name that was asked for is not there at all
+        self.stopped = False  # an answer did not come to its end
         self.file = sys._getframe(1).f_code.co_filename  # of the tests, whose lines are not shown
         Exercise._current = self
 
@@ -129,6 +146,9 @@ class Exercise:
             self.parts.append((name, points, f"{failure}{stop}{_read(failure.see)}"))
         except KeyboardInterrupt:  # a time limit, or a person: no points, and no traceback that shows the tests
             raise CheckFailed(f"{self.id}: stopped in the part “{name}” before it ended.") from None
+        except Stopped as error:
+            self.stopped = True
+            self.parts.append((name, points, str(error)))
         except NameError as error:
             self.missing = True
             self.parts.append((name, points, f"`{error.name}` does not exist yet: write it in the cell above and run that cell."))
@@ -157,7 +177,7 @@ class Exercise:
         lines = [f"{self.id}: {verdict}."] + [f"- {name}: {text}" for name, text in failures]
         if not self.parts:
             lines.append("- No test ran.")
-        if failures and explain is not None:
+        if failures and explain is not None and not self.stopped:
             try:
                 sentence = explain(self)
             except Exception:  # a sentence is a courtesy: without one the score stands
@@ -183,7 +203,9 @@ def _told(error: Exception) -> str:
     frames = [
         f
         for f in traceback.extract_tb(error.__traceback__)
-        if f.filename not in (__file__, tests) and "site-packages" not in f.filename and not f.filename.startswith(_STDLIB)
+        if f.filename not in (__file__, tests, *quiet)
+        and "site-packages" not in f.filename
+        and not f.filename.startswith(_STDLIB)
     ]
     where = ""
     if frames and frames[-1].name != "<module>":
@@ -281,7 +303,8 @@ class Subject:
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
-                return Returned(answer(*a, **k), _plain((a, k)))
+                value, after = invoke(answer, a, k)
+                return Returned(value, _plain(after))
             except Exception as error:
                 return Raised(error)
 

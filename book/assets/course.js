@@ -73,7 +73,7 @@
     for (const node of document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")) {
       if (node.scrollWidth > node.clientWidth + 1) {
         node.tabIndex = 0;
-        if (!node.matches("pre")) node.setAttribute("role", "region");
+        if (!node.matches("pre")) node.setAttribute("role", "group");
         if (!node.matches("pre")) node.setAttribute("aria-label", node.matches(".table-scroll") ? "Table" : "Formula");
       } else {
         for (const name of ["tabindex", "role", "aria-label"]) node.removeAttribute(name);

@@ -1,17 +1,17 @@
 """A class of submissions to scores in nbgrader's gradebook: nothing is lost and nothing stops the others."""
 
+import os
 import shutil
+from datetime import datetime, timedelta
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.feedback import said, write_feedback
-from autograder.grade import Book, grade
-from autograder.report import HEADER, items, rows, write_csv
+from autograder.grade import Book, Options, grade
 
-NAMES = ("double", "three", "letter", "why")
+SEED = Options(seed=1)
 
 
 def hand_in(chapter, student, notebook=None, name="ch99_toy.ipynb", raw=None):
@@ -63,9 +63,11 @@ def graded(toy, tmp_path_factory):
     (hand_in(chapter, "crash", answered(released, **{**RIGHT, "letter": "import os; os._exit(1)"})) / "timestamp.txt").write_text(
         "not a time"
     )
-    (chapter.root / "submitted" / "perfect" / chapter.stem / "timestamp.txt").write_text("2026-01-02T03:04:05+02:00")
+    folder = chapter.folder("submitted", "perfect")
+    (folder / "timestamp.txt").write_text("2026-01-02T03:04:05+02:00")
+    os.utime(folder / "ch99_toy.ipynb", (1.7e9, 1.7e9))  # as `nbgrader submit` leaves it: not changed after it was handed in
     book = Book(chapter.root)
-    done = grade([chapter], book, seed=1)
+    done = grade([chapter], book, SEED)
     return chapter, book, {one.student: one for one in done}
 
 
@@ -84,7 +86,7 @@ def scores(chapter, book) -> dict[str, list[float]]:
         ("broken", [0, 0, 0, 0]),
         ("nothing", [0, 0, 0, 0]),
         ("renamed", [3, 1, 1, 0]),
-        ("several", [0, 0, 0, 0]),
+        ("several", [3, 1, 1, 0]),
         ("squares", [1, 1, 0, 0]),
         ("crash", [3, 1, 0, 0]),
     ],
@@ -100,15 +102,16 @@ def test_everybody_gets_what_they_earned(graded, student, points):
         ("broken", "ch99_toy.ipynb is not a notebook (JSONDecodeError)"),
         ("nothing", "ch99_toy.ipynb was not handed in"),
         ("renamed", "Copy of toy.ipynb was taken for ch99_toy.ipynb"),
-        ("several", "ch99_toy.ipynb was not handed in"),
-        ("crash", "the student's process ended in the middle of the notebook"),
+        ("several", "of 2 notebooks b.ipynb was taken for ch99_toy.ipynb"),
+        ("crash", "the process that ran a cell ended itself with exit code 1"),
     ],
 )
 def test_what_was_odd_is_flagged_and_kept_with_the_notebook(graded, student, flag):
     chapter, _, done = graded
-    assert done[student].flags == [flag]
+    told = ["timestamp.txt says no time", flag] if student == "crash" else [flag]
+    assert done[student].flags == told
     kept = nbformat.read(chapter.root / "autograded" / student / chapter.stem / "ch99_toy.ipynb", as_version=4)
-    assert kept.metadata.autograder.flags == [flag] and kept.metadata.autograder.seed == 1
+    assert kept.metadata.autograder.flags == told and kept.metadata.autograder.seed == 1
 
 
 @pytest.mark.parametrize("student", ["perfect", "blank", "squares"])
@@ -143,124 +146,142 @@ def test_a_submission_that_cannot_be_graded_stops_nobody(toy, tmp_path, monkeypa
     hand_in(chapter, "good", answered(released, **RIGHT))
     real = module.merge
     monkeypatch.setattr(
-        module, "merge", lambda chapter, notebook: 1 / 0 if "YOUR CODE" in str(notebook) else real(chapter, notebook)
+        module,
+        "merge",
+        lambda chapter, notebook, *rest: 1 / 0 if "YOUR CODE" in str(notebook) else real(chapter, notebook, *rest),
     )
-    bad, good = grade([chapter], Book(chapter.root), seed=1)
+    bad, good = grade([chapter], Book(chapter.root), SEED)
     assert bad.flags == ["not graded: ZeroDivisionError: division by zero"] and bad.points == {}
     assert good.points["ch99-double"] == 3.0
+
+
+@pytest.mark.parametrize("break_", ["missing release", "no database", "bad address"])
+def test_what_stops_a_whole_run_says_so(toy, tmp_path, break_):
+    chapter = copy_of(toy, tmp_path)
+    hand_in(chapter, "ada", nbformat.read(chapter.release, as_version=4))
+    book, code = Book(chapter.root), 3
+    if break_ == "missing release":
+        chapter.release.unlink()
+        code = None
+    elif break_ == "no database":
+        (chapter.root / "gradebook.db").write_bytes(b"no gradebook" * 1000)
+    else:
+        book = Book(chapter.root, "postgres:nonsense")
+    with pytest.raises(CourseError) as told:
+        grade([chapter], book, SEED)
+    assert getattr(told.value, "code", None) == code and "\n" not in str(told.value)
+
+
+def test_a_gradebook_that_does_not_take_one_submission_takes_the_others(toy, tmp_path, monkeypatch):
+    chapter = copy_of(toy, tmp_path)
+    released = nbformat.read(chapter.release, as_version=4)
+    hand_in(chapter, "bad", answered(released, **RIGHT))
+    hand_in(chapter, "good", answered(released, **RIGHT))
+    real = Book.store
+
+    def store(self, chapter, student, *rest):
+        real(self, chapter, student, *rest)
+        if student == "bad":
+            raise ValueError("no such row")
+
+    monkeypatch.setattr(Book, "store", store)
+    found = {one.student: one for one in grade([chapter], Book(chapter.root), SEED, jobs=2)}
+    assert found["bad"].failed and found["bad"].flags == ["not graded: ValueError: no such row"]
+    assert scores(chapter, Book(chapter.root)) == {"good": [3, 1, 1, 0]}
+
+
+def test_a_device_a_pipe_and_a_huge_file_stop_nobody(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    released = nbformat.read(chapter.release, as_version=4)
+    hand_in(chapter, "good", answered(released, **RIGHT))
+    (chapter.root / "submitted" / "file").mkdir()
+    (chapter.root / "submitted" / "file" / chapter.stem).write_text("")
+    (hand_in(chapter, "folder") / "ch99_toy.ipynb").mkdir()
+    (hand_in(chapter, "link") / "ch99_toy.ipynb").symlink_to(chapter.path)
+    os.mkfifo(hand_in(chapter, "pipe") / "ch99_toy.ipynb")
+    with (hand_in(chapter, "huge") / "ch99_toy.ipynb").open("wb") as file:
+        file.truncate(2_000_000_000)
+    found = {one.student: one for one in grade([chapter], Book(chapter.root), SEED, jobs=2)}
+    assert {student: one.flags for student, one in found.items()} == {
+        "good": [],
+        "file": ["what was handed in is not a folder"],
+        "folder": ["ch99_toy.ipynb is a folder, not a notebook file"],
+        "link": ["ch99_toy.ipynb is a link, not a notebook file"],
+        "pipe": ["ch99_toy.ipynb is a pipe, not a notebook file"],
+        "huge": ["ch99_toy.ipynb is larger than 50 MB"],
+    }
+    table = scores(chapter, Book(chapter.root))
+    assert table.pop("good") == [3, 1, 1, 0] and set(map(tuple, table.values())) == {(0, 0, 0, 0)}
 
 
 def test_manual_scores_and_comments_survive_a_regrade(toy, tmp_path):
     chapter = copy_of(toy, tmp_path)
     released, book = nbformat.read(chapter.release, as_version=4), Book(chapter.root)
     hand_in(chapter, "ada", answered(released, **RIGHT))
-    grade([chapter], book, seed=1)
+    grade([chapter], book, SEED)
     with Gradebook(book.db_url) as gradebook:
         written = gradebook.find_grade("ch99-why", chapter.stem, chapter.stem, "ada")
         written.manual_score, written.needs_manual_grade, written.extra_credit = 1.5, False, 0.5
         gradebook.find_comment("ch99-why", chapter.stem, chapter.stem, "ada").manual_comment = "Say <why>."
         gradebook.db.commit()
     hand_in(chapter, "ada", answered(released, **{**RIGHT, "three": "three = 4"}))
-    grade([chapter], book, seed=1)
+    grade([chapter], book, SEED)
     assert scores(chapter, book)["ada"] == [3, 0, 1, 2.0]
-    (page,) = write_feedback(chapter, book.db_url)
-    assert "Your teacher: Say &lt;why&gt;." in page.read_text()
+    with Gradebook(book.db_url) as gradebook:
+        assert gradebook.find_comment("ch99-why", chapter.stem, chapter.stem, "ada").manual_comment == "Say <why>."
+
+
+LATE = """
+from nbgrader.plugins import BasePlugin
+
+
+class PointADay(BasePlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return total_seconds_late / 86400
+
+
+c.AssignLatePenalties.plugin_class = PointADay
+"""
+
+
+def test_late_penalties_are_nbgraders_and_follow_an_extension(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    with (chapter.root / "nbgrader_config.py").open("a") as config:
+        config.write(LATE)
+    released, book = nbformat.read(chapter.release, as_version=4), Book(chapter.root)
+    due = datetime(2026, 1, 1)
+    for student, days, answers in (("early", -1, RIGHT), ("late", 2, RIGHT), ("very", 99, RIGHT), ("nothing", 2, {})):
+        folder = hand_in(chapter, student, answered(released, **answers))
+        (folder / "timestamp.txt").write_text(f"{due + timedelta(days=days)} UTC")
+        os.utime(folder / "ch99_toy.ipynb", (1.7e9, 1.7e9))
+    grade([chapter], book, SEED)  # before there is a due date
+    with Gradebook(book.db_url) as gradebook:
+        gradebook.update_or_create_assignment(chapter.stem, duedate=due)
+
+    def penalties():
+        grade([chapter], book, SEED)
+        with Gradebook(book.db_url) as gradebook:
+            return {s.student.id: s.late_submission_penalty for s in gradebook.assignment_submissions(chapter.stem)}
+
+    assert penalties() == {"early": 0, "late": 2, "very": 5, "nothing": 0}
+    with Gradebook(book.db_url) as gradebook:
+        gradebook.grant_extension(chapter.stem, "late", days=1)
+    assert penalties()["late"] == 1
+
+
+def test_compat_takes_points_for_a_warning_and_fair_does_not(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    released, book = nbformat.read(chapter.release, as_version=4), Book(chapter.root)
+    noisy = "import sys\n\ndef double(x):\n    print('careful', file=sys.stderr)\n    return x + x"
+    hand_in(chapter, "ada", answered(released, **{**RIGHT, "double": noisy}))
+    for policy, points in (("fair", 3), ("compat", 0)):
+        grade([chapter], book, Options(seed=1, policy=policy))
+        assert scores(chapter, book)["ada"][0] == points
 
 
 def test_two_at_a_time_get_the_same(toy, tmp_path, graded):
     chapter = copy_of(toy, tmp_path)
     shutil.copytree(graded[0].root / "submitted", chapter.root / "submitted")
     book = Book(chapter.root)
-    grade([chapter], book, jobs=2, seed=1)
+    grade([chapter], book, SEED, jobs=2)
     assert scores(chapter, book) == scores(*graded[:2])
-
-
-# ---------------------------------------------------------------- what the student reads
-
-
-@pytest.fixture(scope="module")
-def pages(graded):
-    chapter, book, _ = graded
-    return {path.parts[-3]: path.read_text() for path in write_feedback(chapter, book.db_url, "https://book.example")}
-
-
-def test_everybody_has_a_page(graded, pages):
-    assert set(pages) == set(graded[2])
-
-
-def test_the_misconception_is_named_with_a_link_to_its_section(pages):
-    assert "You squared: two and two hide the difference." in pages["squares"]
-    assert '<a href="https://book.example/ch99_toy/ch99_toy.html#doubling">Doubling</a>' in pages["squares"]
-
-
-def test_without_an_address_links_go_to_the_built_book(graded):
-    chapter, book, _ = graded
-    page = next(path for path in write_feedback(chapter, book.db_url) if "squares" in str(path))
-    assert 'href="../../../build/book/html/ch99_toy/ch99_toy.html#doubling"' in page.read_text()
-
-
-@pytest.mark.parametrize("student", ["perfect", "blank", "squares", "crash", "broken"])
-def test_no_hidden_line_is_shown(pages, student):
-    assert "secret_name" not in pages[student] and "Two points for the word" not in pages[student]
-
-
-def test_what_a_student_wrote_and_printed_is_inert(pages):
-    assert "<script" not in pages["squares"] and "&lt;script&gt;alert(1)&lt;/script&gt;" in pages["squares"]
-    assert "&lt;b&gt;much&lt;/b&gt;" in pages["perfect"]
-
-
-def test_points_flags_and_what_waits_are_shown(pages):
-    assert "<strong>5 of 7 points</strong> so far: your teacher has yet to read 1 answer<" in pages["perfect"]
-    assert "All tests pass." in pages["perfect"]
-    assert "<strong>0 of 7 points</strong></p>" in pages["blank"]
-    assert "Note: Copy of toy.ipynb was taken for ch99_toy.ipynb." in pages["renamed"]
-    assert "This cell did not run" in pages["crash"]
-
-
-def test_a_page_asks_nothing_of_the_network(pages):
-    assert all("http" not in page.replace("https://book.example", "") for page in pages.values())
-
-
-def test_an_error_of_the_test_itself_shows_no_line_of_it():
-    error = nbformat.v4.new_output(
-        "error", ename="NameError", evalue="name 'f' is not defined", traceback=["----> 9 secret = f(3)"]
-    )
-    told = said(nbformat.v4.new_code_cell("", outputs=[error]))
-    assert told.printed == "NameError: name 'f' is not defined" and told.failures == []
-
-
-def test_an_exercise_newer_than_the_grading_waits(graded, tmp_path):
-    from autograder.feedback import page
-
-    chapter = graded[0]
-    old = nbformat.read(chapter.root / "autograded" / "perfect" / chapter.stem / "ch99_toy.ipynb", as_version=4)
-    old.cells = [cell for cell in old.cells if grade_id(cell) != "ch99-three"]
-    assert "ch99.three <span" in page(chapter, "perfect", {}, {}, old, "book")
-
-
-def test_a_chapter_that_was_not_graded_is_told(toy, tmp_path):
-    chapter = copy_of(toy, tmp_path)
-    with pytest.raises(CourseError, match="not in the gradebook"):
-        write_feedback(chapter, f"sqlite:///{tmp_path}/empty.db")
-
-
-# ---------------------------------------------------------------- what the teacher reads
-
-
-def test_the_csv_has_a_row_a_student_and_exercise(graded, tmp_path):
-    chapter, book, done = graded
-    write_csv(rows([chapter], book), tmp_path / "new" / "scores.csv")
-    lines = (tmp_path / "new" / "scores.csv").read_text().splitlines()
-    assert lines[0] == "student,chapter,exercise,score,max" == ",".join(HEADER)
-    assert len(lines) == 1 + len(done) * len(NAMES)
-    assert "squares,ch99_toy,ch99.double,1,3" in lines and "perfect,ch99_toy,ch99.why,0,2" in lines
-
-
-def test_items_say_what_was_hard(graded):
-    chapter, book, done = graded
-    double = items([chapter], book)[0]
-    assert (double.exercise, double.students) == ("ch99.double", len(done))
-    assert double.mean == pytest.approx((3 * 3 + 1) / 3 / len(done))
-    assert [(text.partition(": ")[2], n) for text, n in double.misconceptions] == [
-        ("You squared: two and two hide the difference.", 1)
-    ]

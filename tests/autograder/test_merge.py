@@ -2,6 +2,9 @@
 
 import copy
 import json
+import os
+import socket
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -11,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.chapters import grade_id
-from autograder.merge import LARGEST, merge, read_submission
+from autograder.merge import LARGEST, _cell, merge, read_submission
 
 ANSWER = "def double(x):\n    return x + x"
 
@@ -120,11 +123,49 @@ def test_a_copy_of_a_test_is_left_out_and_flagged(toy, copied):
     assert merged.flags == ["ch99-double: a second copy of the test cell was left out"]
 
 
-def test_a_deleted_answer_is_blank_and_flagged(toy, copied):
+def test_a_deleted_answer_is_empty_and_flagged(toy, copied):
     copied.cells.remove(by_id(copied, "ch99-double-answer"))
     merged = merge(toy, copied)
-    assert answered(merged) == answered(merge(toy, None))
-    assert merged.flags == ["ch99-double-answer: the answer cell is missing"]
+    assert answered(merged) == "" and merged.flags == ["ch99-double-answer: the answer cell is missing"]
+
+
+def test_an_answer_written_into_a_new_cell_in_its_place_is_taken(toy, copied):
+    cell = by_id(copied, "ch99-double-answer")
+    place = copied.cells.index(cell)
+    copied.cells[place : place + 1] = [new_code_cell("helper = 2"), new_code_cell(ANSWER)]
+    merged = merge(toy, copied)
+    assert answered(merged) == ANSWER and "helper = 2" in [cell.source for cell in merged.notebook.cells]
+    assert merged.flags == ["ch99-double-answer: the answer cell had lost its name; what stood in its place was taken"]
+
+
+def test_an_answer_written_far_from_its_cell_still_holds(toy, copied):
+    """The empty answer cell must not undo what an own cell above it defined."""
+    copied.cells.remove(by_id(copied, "ch99-double-answer"))
+    copied.cells.insert(0, new_code_cell(ANSWER))
+    sources = [cell.source for cell in merge(toy, copied).notebook.cells]
+    assert sources[0] == ANSWER and not any("raise NotImplementedError" in source for source in sources)
+
+
+def test_a_written_answer_in_a_new_cell_is_taken(toy, copied):
+    copied.cells[copied.cells.index(by_id(copied, "ch99-why"))] = new_markdown_cell("Twice as much.")
+    merged = merge(toy, copied)
+    assert by_id(merged.notebook, "ch99-why").source == "Twice as much." and len(merged.flags) == 1
+
+
+def test_without_any_name_cells_are_found_by_their_text(toy, copied):
+    for cell in copied.cells:
+        cell.pop("id")
+        cell.metadata = NotebookNode()
+    merged = merge(toy, copied)
+    assert answered(merged) == ANSWER
+    assert len(merged.notebook.cells) == len(toy.notebook.cells)
+
+
+def test_a_picture_in_a_written_answer_is_kept(toy, copied):
+    by_id(copied, "ch99-why").attachments = {"a.png": {"image/png": "aGk="}, "b.svg": {"image/svg+xml": "<svg/>"}}
+    notebook = merge(toy, NotebookNode(cells=[_cell(cell) for cell in copied.cells])).notebook
+    assert by_id(notebook, "ch99-why").attachments == {"a.png": {"image/png": "aGk="}}
+    nbformat.validate(notebook)
 
 
 def test_a_deleted_test_is_put_back_and_flagged(toy, copied):
@@ -242,10 +283,12 @@ def read(tmp_path):
     return read
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1"])
 def test_an_encoding_that_an_editor_chose_is_read(toy, copied, read, encoding):
-    notebook, why = read(nbformat.writes(copied).encode(encoding))
-    assert why is None and answered(merge(toy, notebook)) == ANSWER
+    by_id(copied, "ch99-double-answer").source = f"{ANSWER}  # zwölf"
+    text = json.dumps(copied, ensure_ascii=False).replace("·", "-").replace("★", "*")
+    notebook, why = read(text.encode(encoding))
+    assert why is None and answered(merge(toy, notebook)) == f"{ANSWER}  # zwölf"
 
 
 @pytest.mark.parametrize(
@@ -274,16 +317,44 @@ def test_json_that_is_no_notebook_says_why(read, content):
     assert notebook is None and why.startswith("ch99_toy.ipynb ")
 
 
-def test_a_missing_file_a_folder_and_a_link_are_no_file(tmp_path):
-    (tmp_path / "folder.ipynb").mkdir()
-    (tmp_path / "real").write_text("{}")
-    (tmp_path / "link.ipynb").symlink_to(tmp_path / "real")
-    for name in ("none.ipynb", "folder.ipynb", "link.ipynb"):
-        assert read_submission(tmp_path / name) == (None, f"{name} is not a file")
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("none", "cannot be read (No such file or directory)"),
+        ("folder", "is a folder, not a notebook file"),
+        ("link", "is a link, not a notebook file"),
+        ("loop", "is a link, not a notebook file"),
+        ("pipe", "is a pipe, not a notebook file"),
+        ("socket", "is a socket, not a notebook file"),
+    ],
+)
+def test_what_is_no_file_is_told(tmp_path, monkeypatch, kind, said):
+    monkeypatch.chdir(tmp_path)
+    Path("folder.ipynb").mkdir()
+    Path("real").write_text("{}")
+    Path("link.ipynb").symlink_to("real")
+    Path("loop.ipynb").symlink_to("loop.ipynb")
+    os.mkfifo("pipe.ipynb")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.ipynb")
+        assert read_submission(tmp_path / f"{kind}.ipynb") == (None, f"{kind}.ipynb {said}")
 
 
-def test_a_huge_file_is_not_read(read):
-    assert "is larger than" in read(b" " * (LARGEST + 1))[1]
+def test_a_device_is_told():
+    assert read_submission(Path("/dev/zero")) == (None, "zero is a device, not a notebook file")
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    with (tmp_path / "a.ipynb").open("wb") as file:
+        file.truncate(2_000_000_000)  # sparse
+    assert read_submission(tmp_path / "a.ipynb") == (None, f"a.ipynb is larger than {LARGEST // 1_000_000} MB")
+
+
+def test_a_name_of_any_bytes_makes_one_line(tmp_path):
+    path = tmp_path / os.fsdecode(b"a\n\xff\x1b[31m.ipynb")
+    path.write_bytes(b"")
+    notebook, why = read_submission(path)
+    assert notebook is None and why.isprintable() and why.endswith("is empty")
 
 
 @pytest.mark.parametrize("version", [None, "4", 4.0, 99])

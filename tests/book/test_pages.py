@@ -14,7 +14,7 @@ import course.widgets
 from book import extension
 from book.build import BuildError, build, main, prepare
 from book.generated import first_words
-from book.pages import fenced
+from book.pages import fenced, place
 from book.tables import in_table
 from book.tables import main as tables
 from course import plots
@@ -135,9 +135,9 @@ def test_pages_are_light_and_have_their_landmarks(site):
 def test_a_chapter_says_where_it_stands_and_what_it_asks(site):
     page = visible(read(site, "t01_coins/t01_coins.html"))
     assert "5 min to read" in page and "2 exercises, 10 min, 3 points" in page
-    assert extension.chapter_name("ch04_attention/ch04_attention") == "Chapter 4"
-    assert extension.chapter_name("f03_softmax/f03_softmax") == "Foundations 3"
-    assert extension.chapter_name("reference/formulas") == ""
+    assert place("ch04_attention/ch04_attention") == "Chapter 4"
+    assert place("f03_softmax/f03_softmax") == "Foundations 3"
+    assert place("reference/formulas") == ""
 
 
 def test_code_in_a_task_stays_code(site):

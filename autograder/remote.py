@@ -1,0 +1,468 @@
+"""The student's side: runs cells and serves calls on what they defined.
+
+`serve` is all that happens in the student's process. It knows no test: the other end sends arguments,
+names and, one at a time, the cells of the student's notebook.
+"""
+
+import builtins
+import contextlib
+import copy
+import functools
+import importlib
+import inspect
+import json
+import os
+import random
+import signal
+import socket
+import time
+import types
+
+import numpy as np
+import torch
+
+from autograder import wire
+from autograder.guard import Guard
+from autograder.peer import Ask, Failed, Peer, innermost, known_error
+from autograder.shell import NotebookShell, make_shell, warm_shell
+from autograder.wire import Decoder, Encoder
+
+GRACE = 2.0  # seconds that code gets to end by itself after its limit
+OPERATORS = (
+    *("len", "getitem", "setitem", "delitem", "contains", "iter", "next", "reversed", "call", "enter", "exit", "bool", "hash"),
+    *(
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "neg",
+        "pos",
+        "abs",
+        "invert",
+        "round",
+        "int",
+        "float",
+        "index",
+        "complex",
+        "str",
+        "repr",
+    ),
+    *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"),
+    *("radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
+    *("iadd", "isub", "imul", "imatmul", "itruediv", "format", "array", "aiter", "anext", "await"),
+)
+PLAIN = bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset
+FUNCTIONS = (
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType),
+    *(types.MethodDescriptorType, types.ClassMethodDescriptorType, functools.partial, np.ufunc, type(functools.lru_cache(len))),
+)
+KNOWN = {x for x in vars(builtins).values() if isinstance(x, type)} | {torch.nn.Module, torch.Tensor, np.ndarray}
+KNOWN |= {x for x in vars(np).values() if isinstance(x, type) and issubclass(x, np.generic)}
+_exit = os._exit  # what a student's code puts into os is not called at the end
+
+
+class TimeLimit(BaseException):
+    """Raised inside student code that took too long; not an Exception, so that no answer swallows it by habit."""
+
+    def _render_traceback_(self):
+        return [str(self)]
+
+
+def serve(sock: socket.socket) -> None:
+    """Be the student's side of a connection until it closes. Does not return."""
+    try:
+        Server(sock).run()
+    except BaseException:
+        pass
+    finally:
+        _exit(0)
+
+
+_shell: NotebookShell | None = None
+
+
+def prepare() -> None:
+    """Make the shell that `serve` will use; for a process that is going to be forked."""
+    global _shell
+    _shell = warm_shell("module://matplotlib_inline.backend_inline")
+
+
+def _no_input(prompt=""):
+    raise RuntimeError("input() has nobody to answer it while your notebook is graded: write the value into the code.")
+
+
+class Server(Peer):
+    """The student's end."""
+
+    asked = ("cell", "names", "call", "get", "set", "delete", "operate", "next", "signature", "copy", "gradients", "guard")
+
+    def __init__(self, sock: socket.socket):
+        super().__init__(sock)
+        self.shell = _shell or make_shell("module://matplotlib_inline.backend_inline")
+        builtins.input = _no_input
+        self.guard = Guard()
+        self.described, self.states = set(), []
+        self.before = None
+        signal.signal(signal.SIGALRM, self._too_long)
+
+    def run(self) -> None:
+        """Answer questions until the other end is gone."""
+        while True:
+            frame, bulk = self.read()
+            self.serve(frame, bulk)
+
+    def _too_long(self, *_):
+        raise TimeLimit(self.sentence)
+
+    # ------------------------------------------------------------ what is asked
+
+    def take_head(self, decoder: Decoder, head) -> None:
+        self.seconds, self.sentence, randomness = head
+        for set_state, state in zip(SETTERS, randomness, strict=True):
+            if state is not None:
+                set_state(decoder.decode(state))
+
+    def guarded(self, what, decoder, values, inputs):
+        if self.nested > 1 or what == "gradients":  # inside a call that is watched already
+            return super().guarded(what, decoder, values, inputs)
+        shell = self.shell
+        self.before = randomness()
+        try:
+            with shell.captured():
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, self.seconds)
+                    value = getattr(self, f"do_{what}")(decoder, values, inputs)
+                    result = self.told(value, inputs)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+        except BaseException as error:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            result = self.failed(error)
+        return result
+
+    def give_tail(self, encoder: Encoder):
+        outputs = self.shell.outputs
+        text = json.dumps(outputs, default=str, skipkeys=True) if outputs else None
+        used = [not same(a, b) for a, b in zip(self.before or (), randomness(), strict=False)]
+        return [text, used, self.guard.taken()]
+
+    def do_cell(self, decoder, values, inputs):
+        """Run a cell of the notebook; its outputs go with the answer."""
+        self.shell.run_cell(decoder.decode(values[0]), store_history=True)
+
+    def do_names(self, decoder, values, inputs):
+        """The values of those names that there are."""
+        wanted = decoder.decode(values[0])
+        return {name: self.shell.user_ns[name] for name in wanted if name in self.shell.user_ns}
+
+    def do_call(self, decoder, values, inputs):
+        """The result, and what was made of the arguments if that is asked for."""
+        target, args, kwargs, after = (decoder.decode(x) for x in values)
+        if not after:
+            return target(*args, **kwargs)
+        value = target(*args, **kwargs)
+        return [value, plain(args), plain(kwargs)]
+
+    def do_get(self, decoder, values, inputs):
+        thing, name = (decoder.decode(x) for x in values)
+        return getattr(thing, name)
+
+    def do_set(self, decoder, values, inputs):
+        thing, name, value = (decoder.decode(x) for x in values)
+        setattr(thing, name, value)
+
+    def do_delete(self, decoder, values, inputs):
+        thing, name = (decoder.decode(x) for x in values)
+        delattr(thing, name)
+
+    def do_operate(self, decoder, values, inputs):
+        """A method with two underscores on each side, looked up as Python does."""
+        name, thing, args = (decoder.decode(x) for x in values)
+        return getattr(type(thing), f"__{name}__")(thing, *args)
+
+    def do_next(self, decoder, values, inputs):
+        """The next value in a list; an empty one at the end."""
+        try:
+            return [next(decoder.decode(values[0]))]
+        except StopIteration:
+            return []
+
+    def do_signature(self, decoder, values, inputs):
+        """Name, kind and default of each parameter."""
+        found = inspect.signature(decoder.decode(values[0])).parameters.values()
+        return [
+            [p.name, int(p.kind), p.default is not p.empty, p.default if type(p.default) in (*PLAIN, type(None)) else None]
+            for p in found
+        ]
+
+    def do_copy(self, decoder, values, inputs):
+        return copy.deepcopy(decoder.decode(values[0]))
+
+    def do_guard(self, decoder, values, inputs):
+        """Withhold the functions of `course`, but for those named; None gives them back."""
+        allowed = decoder.decode(values[0])
+        if allowed is None:
+            self.guard.lift()
+        else:
+            self.guard.set(allowed)
+
+    # ------------------------------------------------------------ what is sent
+
+    def frames(self, error):
+        return innermost(error)
+
+    def encode_error(self, encoder, error):
+        if isinstance(error, TimeLimit):
+            return ["TimeLimit", None, None, self.sentence, [], None]
+        return super().encode_error(encoder, error)
+
+    def encode_other(self, encoder: Encoder, x):
+        kind = type(x)
+        foreign = getattr(x, "__foreign__", None) if kind in (types.FunctionType, Foreign) else None
+        if foreign is not None:
+            return [wire.HERE, foreign.number]
+        if kind is Ask:
+            return [wire.HERE, x.number]
+        if isinstance(x, type):
+            return self._class(encoder, x)
+        if isinstance(x, torch.nn.Module):
+            return self._module(encoder, x, set())
+        if isinstance(x, FUNCTIONS):
+            doc = getattr(x, "__doc__", None)
+            name = getattr(x, "__name__", kind.__name__)
+            return [wire.FUNCTION, self.give(x), clean(name), clean(doc) if type(doc) is str else None]
+        if isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple:
+            return [wire.NAMED_TUPLE, clean(kind.__name__), [clean(f) for f in kind._fields], *map(encoder.encode, tuple(x))]
+        for base in PLAIN:
+            if isinstance(x, base):
+                return [wire.DERIVED, self.give(x), self._class(encoder, kind), encoder.encode(bare(base, x))]
+        if kind in RANDOM:
+            return [wire.RANDOM, kind.__name__, encoder.encode(RANDOM[kind][0](x))]
+        return [wire.OBJECT, self.give(x), self._class(encoder, kind)]
+
+    def _class(self, encoder, kind: type):
+        if kind in KNOWN:
+            return [wire.TYPE, kind.__module__, kind.__qualname__]
+        number = self.give(kind)
+        if number in self.described:
+            return [wire.CLASS, number, None]
+        self.described.add(number)
+        bases = [self._class(encoder, base) for base in kind.__bases__ if base is not object]
+        operators = [name for name in OPERATORS if _defines(kind, f"__{name}__")]
+        doc = kind.__dict__.get("__doc__")
+        return [wire.CLASS, number, [clean(kind.__name__), clean(doc) if type(doc) is str else None, bases, operators]]
+
+    def _module(self, encoder, module: torch.nn.Module, seen: set):
+        number = self.give(module)
+        if number in seen or len(seen) > 1000:
+            return [wire.MODULE, number, None, None]
+        seen.add(number)
+        tensors = [
+            [
+                clean(name),
+                self.twin(x),
+                type(x) is torch.nn.Parameter or isinstance(x, torch.nn.Parameter),
+                wire.tensor(encoder, x.detach()),
+                x.requires_grad,
+            ]
+            for name, x in [*module._parameters.items(), *module._buffers.items()]
+            if x is not None
+        ]
+        children = [
+            [clean(name), self._module(encoder, child, seen)] for name, child in module._modules.items() if child is not None
+        ]
+        return [wire.MODULE, number, self._class(encoder, type(module)), [bool(module.training), tensors, children]]
+
+    # ------------------------------------------------------------ what comes
+
+    def decode_other(self, decoder: Decoder, x):
+        tag, *rest = x
+        if tag == wire.LINK:
+            return decoder.links[rest[0]]
+        if tag == wire.HERE:
+            return self.things[rest[0]]
+        if tag == wire.TWIN:
+            number, value = rest
+            found = decoder.decode(value)
+            self.twin(found, number)
+            return found
+        if tag == wire.FUNCTION:
+            return self._function(*rest)
+        if tag == wire.ITERATOR:
+            return Foreign(self, self.hold(rest[0]))
+        if tag == wire.TYPE:
+            return named(*rest)
+        if tag == wire.RANDOM:
+            name, state = rest
+            return next(make for kind, (_, make) in RANDOM.items() if kind.__name__ == name)(decoder.decode(state))
+        if tag == wire.BUILT:
+            return self._built(decoder, *rest)
+        if tag == wire.OBJECT:
+            name, attributes = rest
+            return types.new_class(name)() if not attributes else _filled(types.new_class(name)(), decoder.decode(attributes))
+        raise ValueError(tag)
+
+    def _function(self, number, name, doc):
+        """A function of the tests, as a function of this process."""
+        hold = self.hold(number)
+
+        def function(*args, **kwargs):
+            return self.ask_tests("call", Ask(hold.number), list(args), kwargs)
+
+        function.__name__ = function.__qualname__ = name
+        function.__doc__, function.__module__ = doc, "__main__"
+        function.__foreign__ = hold
+        return function
+
+    def _built(self, decoder, module, qualname, state):
+        """An object of a class that both sides can import, from its attributes."""
+        kind = named(module, qualname)
+        thing = kind.__new__(kind)
+        state = decoder.decode(state)
+        if isinstance(thing, torch.nn.Module):
+            torch.nn.Module.__init__(thing)
+        return _filled(thing, state)
+
+    def ask_tests(self, what, *values):
+        """Ask the tests' side; the time limit waits, since an interrupted question would leave the ends out of step."""
+        start, (left, _) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, 0)
+        try:
+            return self.ask(what, *values)
+        except Failed as failed:
+            raise self._rebuilt(*failed.told) from None
+        finally:
+            if left:
+                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.01))
+
+    def _rebuilt(self, decoder, told):
+        known, _, args, text, *_ = told
+        kind = known_error(known)
+        with contextlib.suppress(Exception):
+            error = kind(*decoder.decode(args))
+            if str(error) == text:
+                return error
+        return kind(text)
+
+
+class Foreign:
+    """An iterator of the tests."""
+
+    def __init__(self, server: Server, hold):
+        self.__server__, self.__foreign__ = server, hold
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        found = self.__server__.ask_tests("next", Ask(self.__foreign__.number))
+        if not found:
+            raise StopIteration
+        return found[0]
+
+
+# ---------------------------------------------------------------- random numbers
+
+
+def _torch_generator(state):
+    generator = torch.Generator()
+    generator.set_state(state)
+    return generator
+
+
+def _numpy_generator(state):
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def _numpy_state(state):
+    old = np.random.RandomState()
+    old.set_state(state)
+    return old
+
+
+def _python_random(state):
+    new = random.Random()
+    new.setstate(state)
+    return new
+
+
+RANDOM = {
+    torch.Generator: (lambda x: x.get_state(), _torch_generator),
+    np.random.Generator: (lambda x: x.bit_generator.state, _numpy_generator),
+    np.random.RandomState: (lambda x: x.get_state(legacy=False), _numpy_state),
+    random.Random: (lambda x: x.getstate(), _python_random),
+}
+"""Generators by their kind: how their state is read, and how one is made from it."""
+
+
+def randomness() -> tuple:
+    """The states of the generators that everybody shares: torch's, numpy's and Python's."""
+    return torch.default_generator.get_state(), np.random.get_state(legacy=False), random.getstate()
+
+
+SETTERS = torch.default_generator.set_state, np.random.set_state, random.setstate
+
+
+def same(a, b) -> bool:
+    """Whether two states of one generator are equal."""
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, dict):
+        return a["state"]["pos"] == b["state"]["pos"] and np.array_equal(a["state"]["key"], b["state"]["key"])
+    return a == b
+
+
+# ---------------------------------------------------------------- small things
+
+
+def plain(x):
+    """What of the arguments can be compared, as `course.checks` does it: of a module its tensors, of any other object its kind."""
+    kind = type(x)
+    if isinstance(x, list | tuple):
+        parts = [plain(y) for y in x]
+        return kind(*parts) if hasattr(x, "_fields") else kind(parts)
+    if kind is dict:
+        return {k: plain(v) for k, v in x.items()}
+    if isinstance(x, torch.nn.Module):
+        return dict(x.state_dict())
+    simple = isinstance(x, torch.Tensor | np.ndarray | np.generic | str | bytes | int | float | complex) or x is None
+    return x if simple or getattr(x, "__foreign__", None) is not None else kind.__name__
+
+
+def bare(base: type, x):
+    """The plain value in an instance of a subclass, whatever that class defines."""
+    if base in (list, tuple, set, frozenset):
+        return base(base.__iter__(x))
+    if base is dict:
+        return dict(dict.items(x))
+    if base is str:
+        return str.__str__(x)
+    if base is bytes:
+        return bytes.__getitem__(x, slice(None))
+    return getattr(base, {int: "__int__", float: "__float__", complex: "__complex__"}[base])(x)
+
+
+def clean(text: str) -> str:
+    return str(text)[:10_000].encode("utf-8", "replace").decode()
+
+
+def named(module: str, qualname: str):
+    """Something that both sides can import."""
+    thing = importlib.import_module(module)
+    for part in qualname.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def _filled(thing, attributes: dict):
+    thing.__dict__.update(attributes)
+    return thing
+
+
+def _defines(kind: type, name: str) -> bool:
+    """Whether a class says itself what an operator does."""
+    found = next((c for c in kind.__mro__ if name in c.__dict__), object)
+    return found is not object and found is not torch.nn.Module and found.__dict__[name] is not None

@@ -1,0 +1,277 @@
+"""What student code is held in: its own namespaces, a read-only environment, an unprivileged user, limits.
+
+The way in has two steps, so that each student pays for the second only:
+
+1. `enter_view`, once, in the process that becomes the template: user, mount, pid, ipc, uts and network
+   namespaces, and a root folder that holds the Python environment, the package `course` and nothing else.
+2. `enter`, in each child: mount, ipc, uts and network namespaces of its own (the pid namespace is made by the
+   fork), a private tmpfs at /tmp, limits, no capabilities, and a filter of system calls.
+
+Where the kernel does not allow a part, SandboxError names it. Nothing here goes on without a part, apart from
+the memory and pids cgroup and /proc, which `autograder doctor` tells of.
+"""
+
+import contextlib
+import os
+import platform
+import resource
+import signal
+import site
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder import syscalls
+from autograder.chapters import CourseError
+
+KINDS = ("full", "none")
+WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
+NOBODY = 65534  # the uid and gid that root changes to
+STUDENT = 1000  # the uid and gid that a student sees
+OTHERS = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
+_TOP = "/sys"  # every Linux has this folder, and the sandbox needs nothing in it: a place to build the new root
+
+
+class SandboxError(CourseError):
+    """This machine does not allow a part of the sandbox."""
+
+    code = 5
+
+    def __init__(self, part: str, why: str):
+        self.part, self.why = part, why
+        super().__init__(
+            f"the sandbox cannot be set up: this machine does not allow {part} ({why}). `autograder doctor` tells what is "
+            "missing; `--sandbox=none` would run student code without the sandbox."
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission may use. Times are wall time in seconds, sizes are bytes."""
+
+    call: float = 10.0
+    """One call of a student's function by a test."""
+    cell: float = 30.0
+    notebook: float = 300.0
+    memory: int = 4 << 30
+    """Address space of a process, beyond that of the environment; of all processes together where there is a cgroup."""
+    processes: int = 64
+    """Processes and threads at a time."""
+    file_size: int = 256 << 20
+    folder: int = 512 << 20
+    """All files in the working folder and /tmp together."""
+    open_files: int = 256
+    output: int = 1_000_000
+    """Characters of a cell's outputs."""
+
+
+@contextlib.contextmanager
+def needs(part: str) -> Iterator[None]:
+    """Turn the kernel's refusal into a SandboxError that names the part."""
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(part, error.strerror or str(error)) from error
+
+
+# ---------------------------------------------------------------- the view of the file system
+
+
+def environment_paths() -> list[str]:
+    """Files and folders outside which a student sees nothing: this Python, shared libraries, programs, fonts, `course`.
+
+    Of a prefix only the folders that Python installs to are taken, since a course may lie in one. Entries of
+    sys.path outside the prefixes are left out, apart from the user's site-packages.
+    """
+    import course
+
+    inside = ("bin", "lib", "lib64", "libexec", "include", "share", "etc/fonts", "pyvenv.cfg")
+    prefixes = dict.fromkeys([sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix])
+    paths = [f"{prefix}/{name}" for prefix in prefixes for name in inside if prefix not in ("/", "/usr")]
+    paths += [f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share")]
+    paths += [f"/usr/local/{name}" for name in ("bin", "lib", "share")]
+    paths += ["/bin", "/sbin", "/lib", "/lib32", "/lib64"]
+    paths += [f"/etc/{name}" for name in ("ld.so.cache", "fonts", "alternatives", "localtime", "mime.types")]
+    if site.getusersitepackages() in sys.path:
+        paths.append(site.getusersitepackages())
+    paths.append(str(Path(course.__file__).resolve().parent))
+    return [path for path in paths if os.path.exists(path)]
+
+
+def _build(root: str) -> None:
+    """Fill an empty folder with a root of the file system for students."""
+    syscalls.mount_new("tmpfs", root, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=1m")
+    shown: set[str] = set()
+
+    def show(path: str, devices: bool = False) -> None:
+        if any(path == other or path.startswith(other + "/") for other in shown):
+            return
+        target = root + path
+        if os.path.isdir(path):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            Path(target).touch()
+        syscalls.bind(path, target)
+        syscalls.make_read_only(target, devices)
+        shown.add(path)
+
+    for path in environment_paths():
+        if os.path.islink(path) and os.path.dirname(path) == "/":  # /lib is usr/lib on most systems
+            os.symlink(os.readlink(path), root + path)
+        else:
+            show(path)
+            show(os.path.realpath(path))
+    package = str(Path(__file__).resolve().parent)
+    if any(package.startswith(other + "/") for other in shown):  # installed beside the environment's packages
+        syscalls.mount_new("tmpfs", root + package, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4k")
+        syscalls.make_read_only(root + package)
+
+    for name in ("null", "zero", "full", "random", "urandom"):
+        show(f"/dev/{name}", devices=True)
+    for name, target in {
+        "fd": "/proc/self/fd",
+        "stdin": "/proc/self/fd/0",
+        "stdout": "/proc/self/fd/1",
+        "shm": "/tmp/shm",
+    }.items():
+        os.symlink(target, f"{root}/dev/{name}")
+    for folder in ("/tmp", "/proc"):
+        os.makedirs(root + folder, exist_ok=True)
+    os.makedirs(root + "/etc", exist_ok=True)
+    Path(root + "/etc/passwd").write_text(f"student:x:{STUDENT}:{STUDENT}:student:{WORK}:/bin/sh\n")
+    Path(root + "/etc/group").write_text(f"student:x:{STUDENT}:\n")
+    syscalls.bind("/proc", root + "/proc")  # a new /proc may be mounted in a user namespace only where one is seen already
+
+
+def _change_root() -> None:
+    with needs("mounts in a mount namespace"):
+        syscalls.make_private("/")
+    with needs("read-only mounts of the environment (Linux 5.12 or later)"):
+        _build(_TOP)
+        syscalls.change_root(_TOP)
+        syscalls.make_read_only("/", recursive=False)
+
+
+# ---------------------------------------------------------------- the way in
+
+
+def enter_view() -> None:
+    """Move this process into its namespaces and onto a root that shows the environment only.
+
+    Its next child is the first process of the new pid namespace, and must call `enter_processes`. It has all
+    capabilities in the user namespace and none outside, and when root called, is nobody outside.
+
+    Raises:
+        SandboxError: naming the part that the kernel does not allow.
+    """
+    if sys.platform != "linux":
+        raise SandboxError("namespaces", f"{platform.system()} has none")
+    if platform.machine() not in syscalls.MACHINES:
+        raise SandboxError("a filter of system calls", f"its numbers on {platform.machine()} are not known here")
+    root = os.geteuid() == 0
+    if root:
+        with needs("a mount namespace for root"):
+            syscalls.unshare(syscalls.CLONE_NEWNS)
+        _change_root()
+        become_nobody()
+    enter_user_namespace()
+    with needs("mount, pid, ipc, uts and network namespaces"):
+        syscalls.unshare(OTHERS)
+    if not root:
+        _change_root()
+
+
+def become_nobody() -> None:
+    """Change from root to an unprivileged user for good, who can just make a user namespace."""
+    with needs("the change of root to an unprivileged user"):
+        syscalls.keep_capabilities(True)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        syscalls.keep_capabilities(False)
+        syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)  # some systems let none but administrators make the namespace
+        syscalls.own_proc_files()
+
+
+def enter_user_namespace() -> None:
+    """Have all capabilities in a new user namespace, and none outside."""
+    uid, gid = os.geteuid(), os.getegid()
+    with needs("user namespaces"):
+        syscalls.unshare(syscalls.CLONE_NEWUSER)
+        syscalls.own_proc_files()
+        Path("/proc/self/setgroups").write_text("deny")  # the kernel asks for this first
+        Path("/proc/self/uid_map").write_text(f"{STUDENT} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{STUDENT} {gid} 1")
+
+
+def enter_processes() -> None:
+    """In the first process of the pid namespace: end with the parent, and see only the own processes in /proc."""
+    syscalls.die_with_parent(signal.SIGKILL)
+    _mount_proc()
+
+
+def _mount_proc() -> None:
+    flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    try:
+        syscalls.mount_new("proc", "/proc", flags)
+    except PermissionError:  # in a container that hides parts of /proc: none instead of one that shows too much
+        syscalls.mount_new("tmpfs", "/proc", flags, "mode=555,size=4k")
+
+
+def enter(limits: Limits) -> None:
+    """In a student's process, the first of its pid namespace: everything but the filter and the capabilities.
+
+    Raises:
+        SandboxError: naming the part that the kernel does not allow.
+    """
+    with needs("mount, ipc, uts and network namespaces"):
+        syscalls.unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET)
+    with needs("a private /tmp and /proc"):
+        _mount_proc()
+        size = f"mode=755,size={limits.folder},nr_inodes=20000,uid={STUDENT},gid={STUDENT}"
+        syscalls.mount_new("tmpfs", "/tmp", syscalls.MS_NOSUID | syscalls.MS_NODEV, size)
+    for folder in (WORK, "/tmp/shm"):
+        os.mkdir(folder)
+    os.chdir(WORK)
+    with contextlib.suppress(OSError):  # where memory runs out, students' processes go first
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    set_limits(limits)
+    if os.path.exists("/proc/self"):  # a user's processes are counted in each user namespace for itself (Linux 5.14)
+        enter_user_namespace()
+    with needs("a limit on processes"):
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
+
+
+def set_limits(limits: Limits) -> None:
+    """The limits that every system has. Address space counts from what the process has now."""
+    bounds = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: limits.file_size,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_AS: _address_space() + limits.memory,
+    }
+    if hasattr(resource, "RLIMIT_MSGQUEUE"):
+        bounds[resource.RLIMIT_MSGQUEUE] = 0
+    for kind, bound in bounds.items():
+        with contextlib.suppress(ValueError, OSError):  # an ordinary user cannot go above a lower limit, and need not
+            resource.setrlimit(kind, (bound, bound))
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:  # no /proc: macOS, or a container that hides parts of it
+        return 2 << 30
+
+
+def lock() -> None:
+    """The last step: give up every capability, for good, and have the system calls filtered."""
+    with needs("giving up capabilities"):
+        syscalls.no_new_privileges()
+        syscalls.drop_bounding_set()
+        syscalls.set_capabilities()
+        syscalls.die_with_parent(signal.SIGKILL)  # a change of capabilities may have cleared it
+    with needs("a filter of system calls (seccomp)"):
+        syscalls.refuse_system_calls()

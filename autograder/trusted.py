@@ -1,0 +1,270 @@
+"""The tests' side: a warm process that has the tests, from which one is forked for each submission.
+
+Started as a program by `autograder.engine`. What comes out of a run goes back as frames without
+anything executable. No student code is ever run or unpickled here.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import torch
+from nbformat import NotebookNode, v4
+
+from autograder import peer, session, wire
+from autograder.answers import explainer, load
+from autograder.chapters import bound_names, exercise_id
+from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
+from autograder.sandbox import Limits
+from autograder.session import Session
+from autograder.shell import NotebookShell, warm_shell
+from course import checks
+
+WARM = "matplotlib.pyplot", "matplotlib_inline.backend_inline", "sympy", "course.device", "course.plots"
+SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
+QUIET = peer.__file__, session.__file__, wire.__file__
+_exit = os._exit
+
+
+def main() -> NoReturn:
+    """Answer requests on the socket whose number is the program's argument."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    for name in WARM:
+        importlib.import_module(name)
+    torch.set_num_threads(1)
+    warm_shell("agg")
+    gc.collect()
+    gc.freeze()  # a collection in a child would write to every page that it shares with this process
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(wire.Closed):
+        _template(control, None)
+    _exit(0)
+
+
+def _template(control: socket.socket, chapter: "Chapter | None") -> None:
+    """Fork on request: a process for a chapter, which is a template too, or one that runs a submission."""
+    while True:
+        data, descriptors, *_ = socket.recv_fds(control, 1, 1)
+        if not data:
+            raise wire.Closed
+        request = json.loads(wire.receive(control)[0])
+        theirs = socket.socket(fileno=descriptors[0])
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                control.close()
+                if chapter is None:
+                    _template(theirs, Chapter(**request))
+                else:
+                    Run(theirs, chapter, request).run()
+                code = 0
+            except wire.Closed:
+                code = 0
+            finally:
+                _exit(code)
+        theirs.close()
+        wire.send(control, pid, [])
+
+
+class Chapter:
+    """What all runs of a chapter share.
+
+    Args:
+        cells: source, kind ("source", "answer" or "test"), name and allowed names of the source's code cells.
+        answers: the path of `answers.py`, or None.
+        folder: the working folder of the tests.
+    """
+
+    def __init__(self, cells: list[dict], answers: str | None, folder: str):
+        os.chdir(folder)
+        self.answers = load(Path(answers)) if answers is not None else []
+        right: dict[str, list[str]] = {}
+        words: set[str] = set()
+        for test in (cell for cell in cells if cell["kind"] == "test"):
+            exercise, read = exercise_id(test["name"]), uses(test["source"]).reads
+            asked = [name for c in cells if c["kind"] == "answer" for name in _bound(c["source"]) if name in read]
+            for answer in self.answers:
+                with contextlib.suppress(ValueError, SyntaxError):  # told by `autograder check`
+                    if answer.exercise == exercise:
+                        source = answer.source(list(dict.fromkeys(asked)))
+                        words |= set() if answer.right else uses(source).reads
+                        if answer.right:
+                            right.setdefault(test["name"], []).append(source)
+        self.told, self.words = read_source(cells, right), words
+        for cell in cells:
+            for _, line, _ in uses(cell["source"]).imports if cell["kind"] != "answer" else ():
+                with contextlib.suppress(Exception):  # a cell that fails shows it when it runs
+                    exec(line, {})
+        gc.collect()
+        gc.freeze()
+
+
+def _bound(source: str) -> list[str]:
+    try:
+        return bound_names(source)
+    except SyntaxError:
+        return []
+
+
+class Run:
+    """One submission: its cells in order, the student's there and the tests here."""
+
+    def __init__(self, control: socket.socket, chapter: Chapter, job: dict):
+        self.control, self.chapter, self.seed = control, chapter, job["seed"]
+        self.cells = [Cell(**{**cell, "tags": tuple(cell["tags"])}) for cell in job["cells"]]
+        self.done, self.limits = set(job["done"]), Limits(**job["limits"])
+        self.session = Session(self, self.limits, chapter.told.classes)
+        self.session.end = time.monotonic() + job["left"]
+        self.busy = False  # while a signal must wait
+        self.seconds = dict.fromkeys(("start", "cells", "tests"), 0.0)
+
+    def run(self) -> None:
+        """Run the cells; the outputs of tests and of the student's are sent as they come, those of others if they fail."""
+        shell = NotebookShell.instance()
+        answers = self.chapter.told
+        os.environ[checks.SEED_VARIABLE] = str(self.seed)
+        checks.explain = explainer(self.chapter.answers, shell.user_ns)
+        checks.invoke, checks.quiet = self.session.called, QUIET
+        for seed in (random.seed, np.random.seed, torch.manual_seed):
+            seed(self.seed)
+        signal.signal(signal.SIGALRM, self._too_long)
+        there, here = student_side(self.cells), tests_side(self.cells, self.chapter.words)
+        read = frozenset().union(*(cell.uses.reads for cell in self.cells if cell.index in here))
+        student: set[str] = set()  # names that are the student's as of this cell
+        for line in answers.imports:
+            with contextlib.suppress(Exception):
+                exec(line, shell.user_ns)
+        for cell in self.cells:
+            start = time.monotonic()
+            if cell.kind == "test":
+                if cell.index not in self.done:
+                    self.tell("test", cell.index)
+                    allowed = answers.allowed.get(cell.name, [])
+                    self._tell_outputs(cell, self._test(shell, cell, student & (cell.uses.reads | read), allowed))
+                self.seconds["tests"] += time.monotonic() - start
+                continue
+            if cell.kind == "student":
+                self._tell_outputs(cell, self.session.run_cell(cell.source))
+                student |= answers.binds.get(cell.name, frozenset())
+            else:
+                source, outputs = without_prints(cell.source), []
+                if cell.index in there:
+                    outputs += self.session.run_cell(source)
+                if cell.index in here:
+                    outputs += self._here(shell, source, student & cell.uses.reads)
+                    student -= cell.uses.binds
+                if "raises-exception" not in cell.tags:  # the rest is for readers, who have it in the source
+                    self._tell_outputs(cell, [o for o in outputs if o.output_type == "error"])
+            self.seconds["cells"] += time.monotonic() - start
+        self.seconds["cells"] -= self.seconds["start"]
+        self.seconds["cpu"] = time.process_time()
+        self.tell("end", self.session.flags, list(self.seconds.items()))
+
+    def _test(self, shell: NotebookShell, cell: Cell, names: set[str], allowed: list[str]) -> list:
+        """Run a test cell with the student's values of some names."""
+        try:
+            with self._limited():
+                self._fetch(shell, names)
+                with self.session.testing(lambda output: _record(shell, output), allowed):
+                    shell.run(cell.source)
+            return shell.outputs
+        except checks.Stopped as error:
+            return [*shell.outputs, _told("Stopped", f"The tests did not run to their end: {error}")]
+        except Exception as error:
+            return [*shell.outputs, _told(type(error).__name__, f"The tests did not run to their end: {error}")]
+
+    def _here(self, shell: NotebookShell, source: str, names: set[str]) -> list:
+        """Run a cell of the source on this side."""
+        try:
+            with self._limited():
+                self._fetch(shell, names)
+                shell.run(source)
+        except (Exception, checks.Stopped) as error:
+            return [*shell.outputs, _told(type(error).__name__, str(error))]
+        return shell.outputs
+
+    def _fetch(self, shell: NotebookShell, names: set[str]) -> None:
+        shell.outputs = []
+        for name in sorted(names):
+            shell.user_ns.pop(name, None)
+            try:
+                shell.user_ns.update(self.session.value(name))
+            except Exception as error:
+                raise ValueError(f"`{name}` cannot be tested: {error}") from None
+
+    # ------------------------------------------------------------ limits
+
+    @contextlib.contextmanager
+    def _limited(self):
+        """The limit of a cell for what runs on this side; what asks the student's side has its own."""
+        self.until = time.monotonic() + self.limits.cell
+        signal.setitimer(signal.ITIMER_REAL, self.limits.cell + SLACK, SLACK)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _too_long(self, *_):
+        end = max(self.until, self.session.test_end or 0.0)
+        if not self.busy and time.monotonic() > end + SLACK / 2:
+            raise checks.Stopped(f"The tests took longer than the limit of {self.limits.cell:g} s.")
+
+    # ------------------------------------------------------------ the supervisor
+
+    def start(self) -> socket.socket:
+        """A new student's process; the socket of its side."""
+        begin = time.monotonic()
+        self.busy = True
+        try:
+            self.tell("start")
+            data, descriptors, *_ = socket.recv_fds(self.control, 1, 1)
+            if not data or not descriptors:
+                raise wire.Closed
+        finally:
+            self.busy = False
+            self.seconds["start"] += time.monotonic() - begin
+        return socket.socket(fileno=descriptors[0])
+
+    def end(self) -> str:
+        """End the student's process; how it had ended."""
+        self.busy = True
+        try:
+            self.tell("kill")
+            told, _ = wire.receive(self.control)
+        finally:
+            self.busy = False
+        return told
+
+    def tell(self, *what) -> None:
+        wire.send(self.control, list(what), [])
+
+    def _tell_outputs(self, cell: Cell, outputs: list) -> None:
+        data = json.dumps(outputs, default=str, skipkeys=True).encode("utf-8", "replace")
+        wire.send(self.control, ["cell", cell.index, len(data)], [data])
+
+
+def _record(shell: NotebookShell, output: NotebookNode) -> None:
+    if output.output_type == "stream":
+        shell.record_stream(output.name, output.text)
+    elif output.output_type == "display_data":  # a result can only be the test's own
+        shell.record(output)
+
+
+def _told(name: str, text: str) -> NotebookNode:
+    return v4.new_output("error", ename=name, evalue=text, traceback=[text])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The doctor command, on this machine and on one that refuses."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder import cgroup, cli, doctor
+from autograder.doctor import Finding, possible
+from autograder.sandbox import Limits
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return doctor.examine()
+
+
+def test_the_whole_works_where_its_parts_do(found):
+    *parts, whole = found
+    assert whole.part == "all together"
+    assert whole.works == all(part.works for part in parts if part.needed), found
+
+
+def test_the_command_shows_what_was_found(monkeypatch, found):
+    monkeypatch.setattr(doctor, "examine", lambda: found)
+    result = CliRunner().invoke(cli.app, ["doctor"])
+    assert result.exit_code == (0 if possible(found) else 5)
+    for finding in found:
+        assert finding.part.split(",")[0] in result.output
+
+
+def test_a_part_that_is_missing_is_exit_code_5(monkeypatch):
+    monkeypatch.setattr(doctor, "examine", lambda: [Finding("user namespace", False, "Operation not permitted")])
+    result = CliRunner().invoke(cli.app, ["doctor"])
+    assert result.exit_code == 5
+    assert "Operation not permitted" in result.output
+    assert "--sandbox=none" in result.output
+
+
+def test_a_part_that_one_can_do_without(monkeypatch):
+    monkeypatch.setattr(doctor, "examine", lambda: [Finding("cgroup", False, "none here", needed=False)])
+    assert CliRunner().invoke(cli.app, ["doctor"]).exit_code == 0
+
+
+def test_a_machine_that_refuses():
+    """With the filter of system calls that students get, as containers have one."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from autograder import doctor, syscalls
+syscalls.no_new_privileges()
+syscalls.refuse_system_calls()
+doctor._whole = lambda: doctor.Finding("all together", False, "")
+for finding in doctor.examine():
+    print(finding.works, finding.part, finding.told, sep="|")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    works = {part: flag == "True" for flag, part, _ in (line.split("|", 2) for line in done.stdout.splitlines())}
+    assert not works["user namespace"]
+    assert not works["read-only environment"]
+    assert works["limit on address space"]
+
+
+def test_another_system(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not possible(doctor.examine())
+
+
+# ---------------------------------------------------------------- control groups, on a folder that looks like them
+
+
+def test_a_group_gets_its_limits(tmp_path):
+    groups = cgroup.Groups(tmp_path)
+    for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs"):
+        (tmp_path / "student-1").mkdir(exist_ok=True)
+        (tmp_path / "student-1" / name).touch()
+    os.rename(tmp_path / "student-1", tmp_path / "kept")
+    with pytest.raises(OSError):  # in a plain folder a new group has no files
+        groups.make("student-1", Limits())
+    (tmp_path / "student-1").rmdir()
+    os.rename(tmp_path / "kept", tmp_path / "student-1")
+    groups.join("student-1")
+    assert (tmp_path / "student-1" / "cgroup.procs").read_text() == "0"
+    (tmp_path / "student-1" / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
+    assert groups.remove("student-1")
+    (tmp_path / "student-1" / "memory.events").write_text("low 0\noom_kill 0\n")
+    assert not groups.remove("student-1")
