@@ -206,6 +206,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
@@ -218,12 +219,16 @@ def grade(
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
+    from autograder.scoring import shown_scores
 
     try:
         if course is not None:
             if not names:
                 stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
             chapters = [sheet for name in names for sheet in sheets(course, name)]
+            for sheet in chapters:
+                for told in shown_scores(sheet.notebook):
+                    console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
         else:
             chapters = chosen(names, root)
         for path in export or []:
@@ -235,7 +240,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
+        options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
@@ -243,6 +248,7 @@ def grade(
 
 def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
     from autograder.grade import grade, submissions
+    from autograder.merge import shown
 
     graded = []
     with Progress(
@@ -256,7 +262,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
         def done(one):
-            bar.update(task, advance=1, description=f"{one.student} {one.chapter.id}")
+            bar.update(task, advance=1, description=f"{shown(one.student)} {one.chapter.id}")
             graded.append(one)
 
         try:
@@ -267,7 +273,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
     for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
     same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:

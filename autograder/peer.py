@@ -18,8 +18,9 @@ import traceback
 
 import torch
 
-from autograder import wire
-from autograder.wire import Decoder, Encoder, WireError
+from autograder import frames, wire
+from autograder.frames import WireError
+from autograder.wire import Decoder, Encoder
 
 MESSAGE_LIMIT = 20_000  # characters of an exception's text
 FRAMES = 10  # of a traceback, the innermost
@@ -383,10 +384,10 @@ class Peer:
         """Take it."""
 
     def write(self, frame, bulk) -> None:
-        wire.send(self.sock, frame, bulk)
+        frames.send(self.sock, frame, bulk)
 
     def read(self):
-        return wire.receive(self.sock)
+        return frames.receive(self.sock)
 
     def encode_other(self, encoder: Encoder, x):
         raise NotImplementedError
