@@ -316,7 +316,8 @@ def test_gradients_go_through(student):
 
 def test_gradients_go_through_a_function_of_the_tests(student):
     slope = student(
-        "import torch\ndef slope(f, x):\n    x = torch.tensor(x, requires_grad=True)\n    f(x).backward()\n    return x.grad.item()", "slope"
+        "import torch\ndef slope(f, x):\n    x = torch.tensor(x, requires_grad=True)\n    f(x).backward()\n    return x.grad.item()",
+        "slope",
     )
     assert slope(lambda x: x**3, 2.0) == 12.0
 
@@ -404,7 +405,9 @@ def test_an_optimizer_of_the_student_moves_parameters_of_the_tests(student):
 
 
 def test_a_module_of_torch_can_be_handed_over(student):
-    count = student("def count(model): return sum(p.numel() for p in model.parameters()), model(torch.ones(2)).shape\nimport torch", "count")
+    count = student(
+        "def count(model): return sum(p.numel() for p in model.parameters()), model(torch.ones(2)).shape\nimport torch", "count"
+    )
     assert count(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())) == (9, torch.Size([3]))
 
 
@@ -516,7 +519,7 @@ def attack():
         "frame(['ok', None, [], [24, 'builtins', 'eval'], [], [], [None, [], []]])",
         "frame(['ok', None, [], [31, 9, [24, 'torch.nn.modules.module', 'Module'], [True, [], []]], [], [], [None, [], []]])",
         "frame(['ok', None, [], 1, [], [], ['[' * 100000, [], []]])",
-        "frame(['ok', None, [], 1, [], [], ['[{\"output_type\": 5}, 3, {\"output_type\": \"stream\", \"text\": 1}]', [1, 2], [3]]])",
+        'frame([\'ok\', None, [], 1, [], [], [\'[{"output_type": 5}, 3, {"output_type": "stream", "text": 1}]\', [1, 2], [3]]])',
         "server.sock.close()",
         "server.sock.shutdown(2)",
     ],
