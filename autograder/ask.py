@@ -86,7 +86,7 @@ def address() -> Path:
     if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & 0o077:
         raise DaemonError(f"{folder} is not a folder that only you can open; remove it, or set XDG_RUNTIME_DIR to one that is")
     code = sorted(path for name in ("autograder", "course") for path in (HERE.parent / name).rglob("*.py"))
-    stamp = [sys.executable, *(f"{path} {path.stat().st_mtime_ns}" for path in code)]
+    stamp = [sys.prefix, *(f"{path} {path.stat().st_mtime_ns}" for path in code)]
     return folder / f"{hashlib.sha256(os.linesep.join(stamp).encode()).hexdigest()[:16]}.sock"
 
 

@@ -44,14 +44,13 @@ class Daemon(socketserver.ThreadingUnixStreamServer):
         part.rename(place)  # who sees it can connect
 
     def serve(self) -> None:
-        """Answer until nobody has asked for `IDLE` seconds, or somebody asks it to stop."""
+        """Answer until nobody has asked for `IDLE` seconds, nobody can ask any more, or somebody asks it to stop."""
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True).start()
-        while not self.stopped.wait(min(1.0, IDLE / 10)):
+        while not self.stopped.wait(min(1.0, IDLE / 10)) and (self.running or self.place.exists()):
             if self.idle():
                 with FileLock(self.place.with_suffix(".lock"), mode=0o600):  # nobody starts another meanwhile
                     if self.idle():
                         self.place.unlink(missing_ok=True)
-                        break
         self.place.unlink(missing_ok=True)
         self.shutdown()
         self.server_close()

@@ -90,6 +90,13 @@ def test_it_ends_when_nobody_asks(place, monkeypatch):
         time.sleep(0.05)
 
 
+def test_it_ends_when_nobody_can_ask():
+    with tempfile.TemporaryDirectory(prefix="d", dir="/tmp") as own, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", own)
+        pid = daemon_pid()
+    assert os.waitpid(pid, 0) == (pid, 0)
+
+
 def test_to_stop_what_does_not_run_does_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     ask.stop()
