@@ -206,6 +206,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
@@ -218,12 +219,16 @@ def grade(
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
+    from autograder.scoring import shown_scores
 
     try:
         if course is not None:
             if not names:
                 stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
             chapters = [sheet for name in names for sheet in sheets(course, name)]
+            for sheet in chapters:
+                for told in shown_scores(sheet.notebook):
+                    console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
         else:
             chapters = chosen(names, root)
         for path in export or []:
@@ -235,7 +240,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
+        options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
@@ -243,6 +248,7 @@ def grade(
 
 def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
     from autograder.grade import grade, submissions
+    from autograder.merge import shown
 
     graded = []
     with Progress(
@@ -256,7 +262,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
         def done(one):
-            bar.update(task, advance=1, description=f"{one.student} {one.chapter.id}")
+            bar.update(task, advance=1, description=f"{shown(one.student)} {one.chapter.id}")
             graded.append(one)
 
         try:
@@ -267,7 +273,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
     for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
     same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:
@@ -299,16 +305,18 @@ def feedback(
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
     """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
-    from autograder.feedback import write_feedback
+    from autograder.feedback import NotGraded, write_feedback
     from autograder.release import default_database
 
     pages = []
     for chapter in chosen(names, root):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
-        except CourseError as error:
+        except NotGraded as error:
             if names:
                 stop(error)
+        except CourseError as error:
+            stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
 
 
@@ -317,41 +325,48 @@ def report(
     names: Chapters = None,
     root: Root = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The CSV to write; build/scores.csv without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
-    """Scores as CSV (student, chapter, exercise, score, max) and what the class found hard."""
-    from autograder.grade import Book
+    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+
+    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    """
+    from autograder.release import default_database
 
     chapters = chosen(names, root)
-    show_report(chapters, Book(chapters[0].root, db), out or chapters[0].root / "build" / "scores.csv")
+    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 
-def show_report(chapters: list[Chapter], book, out: Path):
-    from autograder.report import items, rows, write_csv
+def show_report(chapters: list[Chapter], db_url: str, out: Path):
+    from autograder.report import collect, items, similar, write_report
 
-    table = rows(chapters, book)
-    if not table:
+    try:
+        works = collect(chapters, db_url)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    if not works:
         stop("the gradebook has no scores; run autograder grade first")
-    write_csv(table, out)
-    totals: dict[str, dict[str, float]] = {}
-    for student, chapter, _, points, _ in table:
-        totals.setdefault(student, {}).setdefault(chapter, 0.0)
-        totals[student][chapter] += points
-    shown = [chapter for chapter in chapters if any(chapter.stem in row for row in totals.values())]
-    grid = Table("student", *(f"{c.id} (of {sum(e.points for e in c.exercises):g})" for c in shown), "total", title="Scores")
-    for student, row in sorted(totals.items()):
-        grid.add_row(student, *(f"{row[c.stem]:g}" if c.stem in row else "–" for c in shown), f"{sum(row.values()):g}")
+    totals = {(work.person.id, work.chapter): work for work in works}
+    shown = list({work.chapter: work for work in works}.values())
+    grid = Table("student", *(f"{work.chapter.id} (of {work.points:g})" for work in shown), title="Scores")
+    for student in sorted({work.person.id for work in works}):
+        row = [totals.get((student, work.chapter)) for work in shown]
+        grid.add_row(student, *(f"{mine.total:g}" if mine else "–" for mine in row))
     console.print(grid)
-    hard = Table("exercise", "students", "mean", "misconceptions met", title="Exercises", expand=True)
-    for item in items(shown, book):
+    hard = Table("exercise", "students", "mean", "discrimination", "misconception met most", title="Exercises", expand=True)
+    for item in items(works):
         hard.add_row(
             item.exercise,
             str(item.students),
-            f"{item.mean:.0%}",
-            "\n".join(f"{n}× {text.partition(': ')[2]}" for text, n in item.misconceptions),
+            "–" if item.difficulty is None else f"{item.difficulty:.0%}",
+            "–" if item.discrimination is None else f"{item.discrimination:.2f}",
+            "".join(f"{n}× {text}" for text, n in item.misconceptions[:1]),
         )
     console.print(hard)
-    console.print(f"scores: {out}", soft_wrap=True)
+    flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
+    console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
+    for path in write_report(works, out):
+        console.print(path, soft_wrap=True)
 
 
 @app.command()
@@ -382,5 +397,5 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox:
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
-    show_report(chapters, book, folder / "scores.csv")
+    show_report(chapters, book.db_url, folder / "report")
     console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)

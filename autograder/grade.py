@@ -27,7 +27,8 @@ from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
 from autograder.gradebook import Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
-from autograder.merge import merge, read_submission
+from autograder.merge import merge, read_submission, shown
+from autograder.outputs import inert
 from autograder.scoring import points
 
 __all__ = ["Book", "Graded", "Options", "grade", "grade_submission", "submissions"]
@@ -132,6 +133,9 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         files = taken.files if any(taken.files.iterdir()) else None
         flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
     earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = inert(cell.outputs)
     notebook.metadata.autograder = NotebookNode(
         seed=seed,
         flags=flags,
@@ -232,6 +236,8 @@ def grade(
         def one(item, run: Callable[[Taken], Graded]) -> Graded:
             chapter, student, folder = item
             try:
+                if shown(student) != student[:80]:
+                    raise ValueError("the name of the student's folder cannot stand in a gradebook; rename it")
                 found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
                 address = found.address(sources[chapter], options)
                 if kept := found.kept(address, known[chapter].get(student)):

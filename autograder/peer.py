@@ -252,7 +252,7 @@ class Peer:
             decoder.links = linked
             result = decoder.decode(value)
             self.tail(decoder, tail)
-        except (TypeError, ValueError, IndexError, RuntimeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise WireError(f"no answer ({type(error).__name__})") from None
         return result
 
@@ -294,7 +294,7 @@ class Peer:
             # What was computed from a leaf may be changed in place, a leaf may not.
             decoder.links = [x.view_as(x) if type(s) is list and s[-1] == 2 else x for x, s in zip(leaves, links, strict=True)]
             dtype = wire.dtype(dtype)
-        except (TypeError, ValueError, IndexError, KeyError, RuntimeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise WireError(f"no question ({type(error).__name__})") from None
         self.nested += 1
         usual = torch.get_default_dtype()

@@ -26,7 +26,7 @@ from autograder import frames, peer, session, wire
 from autograder.answers import explainer, load
 from autograder.chapters import bound_names, exercise_id
 from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
-from autograder.sandbox import Limits
+from autograder.sandbox import Limits, limit_memory
 from autograder.session import Session
 from autograder.shell import NotebookShell, warm_shell
 from course import checks
@@ -133,6 +133,7 @@ class Run:
 
     def run(self) -> None:
         """Run the cells; the outputs of tests and of the student's are sent as they come, those of others if they fail."""
+        limit_memory(self.limits)  # a range of a student is small until a test makes a list of it
         shell = NotebookShell.instance()
         answers = self.chapter.told
         os.environ[checks.SEED_VARIABLE] = str(self.seed)

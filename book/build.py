@@ -3,6 +3,7 @@
 Solutions are in the book only when the environment has SOLUTIONS=show.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, front, generated, metadata, pages, proofs
+from book import data, evidence_pages, front, generated, metadata, pages, planning, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -49,7 +50,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
     files |= _notebooks(chapters, registry, solutions=solutions)
     files |= _reference(root, chapters, registry, toc, solutions=solutions)
-    files |= evidence_pages.pages(registry, root, (line for chapter in chapters.values() for line in secrets(chapter)))
+    hidden = (line for chapter in chapters.values() for line in (*secrets(chapter), *evidence_pages.lines_of_answers(chapter)))
+    files |= evidence_pages.pages(registry, root, hidden)
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
@@ -57,9 +59,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
-    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
     (source / "extra").mkdir(parents=True, exist_ok=True)
@@ -136,6 +138,8 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
         "reference/errata.md": generated.errata(registry),
         "reference/symbols.md": (root / "book" / "reference" / "symbols.md").read_text(encoding="utf-8"),
     }
+    made["teaching/grading.md"] = (ROOT / "book" / "teaching" / "grading.md").read_text(encoding="utf-8")
+    made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

@@ -145,8 +145,13 @@ def _fragment(app, found: list[nodes.Node]) -> str:
 
 SVG_IMAGE = re.compile(r'<img (?P<alt>alt="[^"]*") [^>]*?src="(?P<folder>[^"]*_images/)(?P<name>[\w.-]+)\.svg"[^>]*>')
 TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
-ON_LIGHT = {INK: "#4A505A"}
-ON_DARK = {INK: "#B4BBC6", **{COLOURS[name]: DARK[name] for name in COLOURS}}
+LIGHT_INK, DARK_INK = "#4A505A", "#B4BBC6"
+ON_LIGHT = {INK: LIGHT_INK}
+ON_DARK = {  # of a figure as it was drawn, or as an earlier build left it for light pages
+    INK: DARK_INK,
+    LIGHT_INK: DARK_INK,
+    **{COLOURS[name]: DARK[name] for name in COLOURS},
+}
 
 
 def finish_page(app, pagename, templatename, context, doctree):

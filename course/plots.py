@@ -3,8 +3,13 @@
 `COLOURS` is shared with the book's style sheet (a test holds the two equal).
 """
 
+from pathlib import Path
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from matplotlib.font_manager import fontManager
+
+FONT = Path(__file__).with_name("fonts") / "course-sans.ttf"
 
 COLOURS = {
     "query": "#0072B2",
@@ -33,8 +38,13 @@ SERIES = [COLOURS[name] for name in ("query", "wrong", "value", "weights", "key"
 
 def use() -> None:
     """Set matplotlib to the course's style: SVG, transparent, one ink for light and dark pages."""
+    if FONT.name not in {Path(entry.fname).name for entry in fontManager.ttflist}:
+        fontManager.addfont(FONT)
     mpl.rcParams.update(
         {
+            "font.family": ["Course Sans", "DejaVu Sans"],  # the second for signs that the first lacks
+            "font.size": 11.5,
+            "mathtext.fontset": "cm",  # as formulas are set in the text
             "figure.figsize": (6.4, 3.6),
             "figure.facecolor": "none",
             "figure.constrained_layout.use": True,
@@ -44,8 +54,8 @@ def use() -> None:
             "axes.edgecolor": INK,
             "axes.labelcolor": INK,
             "axes.titlecolor": INK,
-            "axes.titlesize": 11,
-            "axes.labelsize": 10,
+            "axes.titlesize": 12.5,
+            "axes.labelsize": 11.5,
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.prop_cycle": mpl.cycler(color=SERIES),
@@ -56,7 +66,7 @@ def use() -> None:
             "grid.color": INK,
             "grid.alpha": 0.25,
             "legend.frameon": False,
-            "legend.fontsize": 9,
+            "legend.fontsize": 10.5,
             "lines.linewidth": 2,
             "image.cmap": "viridis",
             "svg.hashsalt": "course",  # the same figure gives the same bytes

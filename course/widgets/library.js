@@ -99,12 +99,13 @@ function sentence() {
 // A labelled slider that shows its value.
 function slider({ label, min, max, step, value, format = (x) => number(x), colour, onInput }) {
   const shown = element("span", { class: "course-value", "aria-hidden": "true" }); // the input says it
-  const style = colour && `accent-color: var(--${colour})`;
+  const style = colour && `--of: var(--${colour})`;
   const input = element("input", { type: "range", min, max, step, style, "data-lm-suppress-shortcuts": "true" });
   const node = element("div", { class: "course-slider" }, element("label", {}, element("span", {}, label), input), shown);
   const show = () => {
     shown.textContent = format(Number(input.value));
     input.setAttribute("aria-valuetext", shown.textContent);
+    input.style.setProperty("--filled", `${(100 * (input.value - min)) / (max - min)}%`);
   };
   node.set = (x) => {
     input.value = x;

@@ -95,7 +95,10 @@ def test_figures_have_their_text_and_a_form_for_light_and_for_dark(site):
 
 def test_colours_of_a_figure_change_together():
     ink, query = plots.INK.lower(), plots.COLOURS["query"]
-    assert extension.recolour(f"fill:{ink};stroke:{query}", extension.ON_DARK) == f"fill:#B4BBC6;stroke:{plots.DARK['query']}"
+    light = extension.recolour(f"fill:{ink};stroke:{query}", extension.ON_LIGHT)
+    assert light == f"fill:{extension.LIGHT_INK};stroke:{query}"
+    for earlier in (light, f"fill:{ink};stroke:{query}"):
+        assert extension.recolour(earlier, extension.ON_DARK) == f"fill:{extension.DARK_INK};stroke:{plots.DARK['query']}"
 
 
 def test_a_display_formula_has_its_number_and_receipt(site):
