@@ -371,7 +371,15 @@ class Peer:
         name = getattr(error, "name", None)
         own = None if known is kind else self.encode_other(encoder, kind)
         text = str(error)[:MESSAGE_LIMIT].encode("utf-8", "replace").decode()
-        return [known.__name__, own, args, text, self.frames(error), name if type(name) is str else None, own and self.give(error)]
+        return [
+            known.__name__,
+            own,
+            args,
+            text,
+            self.frames(error),
+            name if type(name) is str else None,
+            own and self.give(error),
+        ]
 
     def frames(self, error: BaseException) -> list:
         return []

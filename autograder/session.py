@@ -276,7 +276,11 @@ class Session(Peer):
                 error.__init__(*error.args)
             error = error if str(error) == text else None
         if error is None:
-            kind = kind if issubclass(kind, (known_error(known), RemoteObject)) and not issubclass(kind, BaseExceptionGroup) else Exception
+            kind = (
+                kind
+                if issubclass(kind, (known_error(known), RemoteObject)) and not issubclass(kind, BaseExceptionGroup)
+                else Exception
+            )
             error = kind.__new__(kind, text)
             error.args = (text,)
         if type(name) is str and isinstance(error, NameError | AttributeError | ImportError):
