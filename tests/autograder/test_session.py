@@ -278,7 +278,7 @@ def claims(): return Claims()
 @pytest.mark.parametrize("name", ["liar", "equal", "tensor", "claims"])
 def test_what_compares_equal_to_all_is_equal_to_nothing(student, name):
     value = student(LIARS, name)()
-    assert not (value == 42) and not (42 == value) and value != 42
+    assert not (value == 42) and not (value == 42) and value != 42
     for expected in (42, 42.0, torch.ones(2), np.ones(2), "x", [1], True):
         assert checks.difference(expected, value) is not None
     with pytest.raises((TypeError, AssertionError)):
@@ -523,7 +523,7 @@ def attack():
 )
 def test_nothing_that_it_sends_gets_through(session, student, attack):
     f, g = student(HOSTILE.replace("{attack}", attack) + "def g(): return 8", "attack", "g")
-    with pytest.raises(BaseException) as info:  # noqa: PT011
+    with pytest.raises(BaseException) as info:
         raise ValueError(f"{f()}")
     assert isinstance(info.value, Stopped | ValueError | TypeError | AttributeError | ConnectionError | OSError)
     for _ in range(3):  # what is left over of an attack is the student's own loss

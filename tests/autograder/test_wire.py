@@ -20,7 +20,7 @@ from autograder.frames import Closed, Late, WireError
 from autograder.wire import Decoder, Encoder
 from course.checks import difference
 
-Pair = collections.namedtuple("Pair", "left right")  # noqa: PYI024
+Pair = collections.namedtuple("Pair", "left right")
 
 
 def there(x):
