@@ -278,7 +278,7 @@ def claims(): return Claims()
 @pytest.mark.parametrize("name", ["liar", "equal", "tensor", "claims"])
 def test_what_compares_equal_to_all_is_equal_to_nothing(student, name):
     value = student(LIARS, name)()
-    assert not (value == 42) and not (value == 42) and value != 42
+    assert not (value == 42) and not (42 == value) and value != 42  # noqa: SIM201, SIM300
     for expected in (42, 42.0, torch.ones(2), np.ones(2), "x", [1], True):
         assert checks.difference(expected, value) is not None
     with pytest.raises((TypeError, AssertionError)):
@@ -287,7 +287,7 @@ def test_what_compares_equal_to_all_is_equal_to_nothing(student, name):
 
 def test_a_lie_in_a_class_that_was_asked_for_reaches_no_plain_value(student):
     Broken = student(LIARS.replace("class Liar", "class Broken").replace("Liar()", "Broken()"), "Broken")
-    assert Broken() != 3 and not (Broken() == 3)
+    assert Broken() != 3 and not (Broken() == 3)  # noqa: SIM201
     with pytest.raises(TypeError):
         assert abs(Broken() - 3) < 1e-6
 
@@ -316,7 +316,8 @@ def test_gradients_go_through(student):
 
 def test_gradients_go_through_a_function_of_the_tests(student):
     slope = student(
-        "import torch\ndef slope(f, x):\n    x = torch.tensor(x, requires_grad=True)\n    f(x).backward()\n    return x.grad.item()", "slope"
+        "import torch\ndef slope(f, x):\n    x = torch.tensor(x, requires_grad=True)\n    f(x).backward()\n    return x.grad.item()",
+        "slope",
     )
     assert slope(lambda x: x**3, 2.0) == 12.0
 
@@ -404,7 +405,9 @@ def test_an_optimizer_of_the_student_moves_parameters_of_the_tests(student):
 
 
 def test_a_module_of_torch_can_be_handed_over(student):
-    count = student("def count(model): return sum(p.numel() for p in model.parameters()), model(torch.ones(2)).shape\nimport torch", "count")
+    count = student(
+        "def count(model): return sum(p.numel() for p in model.parameters()), model(torch.ones(2)).shape\nimport torch", "count"
+    )
     assert count(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())) == (9, torch.Size([3]))
 
 
@@ -516,7 +519,7 @@ def attack():
         "frame(['ok', None, [], [24, 'builtins', 'eval'], [], [], [None, [], []]])",
         "frame(['ok', None, [], [31, 9, [24, 'torch.nn.modules.module', 'Module'], [True, [], []]], [], [], [None, [], []]])",
         "frame(['ok', None, [], 1, [], [], ['[' * 100000, [], []]])",
-        "frame(['ok', None, [], 1, [], [], ['[{\"output_type\": 5}, 3, {\"output_type\": \"stream\", \"text\": 1}]', [1, 2], [3]]])",
+        'frame([\'ok\', None, [], 1, [], [], [\'[{"output_type": 5}, 3, {"output_type": "stream", "text": 1}]\', [1, 2], [3]]])',
         "server.sock.close()",
         "server.sock.shutdown(2)",
     ],
