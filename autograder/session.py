@@ -293,7 +293,7 @@ class Session(Peer):
             file = f"<your answer {hash(text) & 0xFFFFFF:06x}>"
             linecache.cache[file] = len(text), None, text.splitlines(True), file
             frame = types.FunctionType(_here.__code__.replace(co_name=name, co_qualname=name, co_filename=file), globals())()
-            found = types.TracebackType(found, frame, frame.f_lasti, number)
+            found = types.TracebackType(found, frame, -1, number)  # an index would give the lines of `_here`
         return found
 
     # ------------------------------------------------------------ frames
