@@ -2,14 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TOOLS := build/.tools
 export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test proofs lab book release grade check tables lock clean
+.PHONY: help setup demo test proofs lab book pdf epub lighthouse tools release grade check tables lock clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 setup: $(READY)  ## make .venv with everything pinned in requirements.lock
 
@@ -20,19 +21,25 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
+$(TOOLS): tests/book/package-lock.json | $(READY)
+	python -m book.tools
+	mkdir -p build
+	touch $@
+
 demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo
 
-test: $(READY)  ## all tests: code, chapters, receipts, release, book
+test: $(READY) $(TOOLS)  ## all tests: code, chapters, receipts, release, book
 	ruff check
 	ruff format --check autograder benchmarks book conftest.py course experiments tests
 	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null \
 		|| { test `id -u` = 0 && command -v apt-get > /dev/null && apt-get install --yes --quiet postgresql; } \
 		|| echo 'PostgreSQL is not installed and cannot be here (apt-get as root): its tests will be skipped'
 	python -m book.proofs --install --check
-	pytest --numprocesses 2 --dist loadfile tests
+	pytest --numprocesses 2 --dist loadfile --ignore tests/book tests
+	pytest --numprocesses 2 --dist loadfile tests/book # alone: a browser's event loop stays in its process
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
 
 proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
@@ -44,10 +51,21 @@ lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validat
 book: $(READY)  ## build/book/html; with SOLUTIONS=show, solutions too
 	python -m book.build
 
+pdf: $(READY) $(TOOLS)  ## build/book/mathematics-of-transformers.pdf, the whole book
+	python -m book.pdf
+
+epub: $(READY) $(TOOLS)  ## build/book/mathematics-of-transformers.epub, checked by epubcheck
+	python -m book.epub
+
+lighthouse: $(READY) $(TOOLS)  ## how fast and how accessible the pages are, judged by Lighthouse
+	python -m benchmarks.lighthouse
+
+tools: $(TOOLS)  ## install Chromium, epubcheck and axe-core where they are missing
+
 release: $(READY)  ## release/ from source/
 	autograder release
 
-grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/scores.csv
+grade: $(READY)  ## submitted/ into gradebook.db, then feedback/ and build/report/
 	autograder grade
 	autograder feedback
 	autograder report

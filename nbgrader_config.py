@@ -6,7 +6,6 @@ c.CourseDirectory.course_id = "mathematics-of-transformers"
 # answers.py holds right and wrong answers: it is never released, and never copied beside a submission.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", "answers.py"]
 c.Exchange.path_includes_course = False
-c.Execute.timeout = 120
 
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.LockCells",
@@ -21,16 +20,29 @@ c.GenerateAssignment.preprocessors = [
     "autograder.preprocessors.RunPastErrors",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+# A submission is read tolerantly, merged with the source, and run by the grading daemon: split and sandboxed.
+c.Autograde.exporter_class = "autograder.dropin.Submissions"
+c.Autograde.sanitize_preprocessors = [
+    "autograder.dropin.Merge",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
 c.Autograde.autograde_preprocessors = [
-    "nbgrader.preprocessors.Execute",
+    "autograder.dropin.Execute",
     "autograder.preprocessors.FailClosed",
+    "autograder.preprocessors.Inert",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
-c.GenerateFeedback.preprocessors = [
-    "nbgrader.preprocessors.GetGrades",
-    "autograder.preprocessors.HideTests",
-    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
-]
+# c.Execute.sandbox = "none"  # where the kernel allows no sandbox; `autograder doctor` tells
+# c.Execute.call_limit = 10  # seconds of one call by a test; cell_limit and notebook_limit likewise
+
+# What students wrote does not run in the browser of the person who grades it.
+c.HTMLExporter.preprocessors = ["autograder.preprocessors.Inert"]
+c.HTMLExporter.filters = {"markdown2html": "autograder.outputs.safe_markdown"}
+
+c.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackPage"
+c.GenerateFeedback.preprocessors = []

@@ -29,9 +29,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.chapters import SAME_AS
 from course import checks
 
-SAME_AS = "What you wrote gives the same as this mistake: "
 _UNSET = object()
 _collected: list["Answer"] = []
 

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 HEADER = re.compile(
     r"\*\*Exercise (?P<id>\S+)\*\* · (?P<points>\d+) points? · (?P<stars>★{1,5}) · (?P<minutes>\d+) min · (?P<form>\w+)"
 )
+SAME_AS = "What you wrote gives the same as this mistake: "  # begins the line of a test that names a misconception
 FORMS = ("code", "numeric", "choice", "order", "derivation", "property", "prediction", "written")
 REGION = r"^[^\n]*### BEGIN {0}[^\n]*\n(?P<inside>.*?)^[^\n]*### END {0}[^\n]*$"
 

@@ -299,16 +299,18 @@ def feedback(
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
     """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
-    from autograder.feedback import write_feedback
+    from autograder.feedback import NotGraded, write_feedback
     from autograder.release import default_database
 
     pages = []
     for chapter in chosen(names, root):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
-        except CourseError as error:
+        except NotGraded as error:
             if names:
                 stop(error)
+        except CourseError as error:
+            stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
 
 
@@ -317,41 +319,48 @@ def report(
     names: Chapters = None,
     root: Root = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The CSV to write; build/scores.csv without it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
-    """Scores as CSV (student, chapter, exercise, score, max) and what the class found hard."""
-    from autograder.grade import Book
+    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+
+    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    """
+    from autograder.release import default_database
 
     chapters = chosen(names, root)
-    show_report(chapters, Book(chapters[0].root, db), out or chapters[0].root / "build" / "scores.csv")
+    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 
-def show_report(chapters: list[Chapter], book, out: Path):
-    from autograder.report import items, rows, write_csv
+def show_report(chapters: list[Chapter], db_url: str, out: Path):
+    from autograder.report import collect, items, similar, write_report
 
-    table = rows(chapters, book)
-    if not table:
+    try:
+        works = collect(chapters, db_url)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    if not works:
         stop("the gradebook has no scores; run autograder grade first")
-    write_csv(table, out)
-    totals: dict[str, dict[str, float]] = {}
-    for student, chapter, _, points, _ in table:
-        totals.setdefault(student, {}).setdefault(chapter, 0.0)
-        totals[student][chapter] += points
-    shown = [chapter for chapter in chapters if any(chapter.stem in row for row in totals.values())]
-    grid = Table("student", *(f"{c.id} (of {sum(e.points for e in c.exercises):g})" for c in shown), "total", title="Scores")
-    for student, row in sorted(totals.items()):
-        grid.add_row(student, *(f"{row[c.stem]:g}" if c.stem in row else "–" for c in shown), f"{sum(row.values()):g}")
+    totals = {(work.person.id, work.chapter): work for work in works}
+    shown = list({work.chapter: work for work in works}.values())
+    grid = Table("student", *(f"{work.chapter.id} (of {work.points:g})" for work in shown), title="Scores")
+    for student in sorted({work.person.id for work in works}):
+        row = [totals.get((student, work.chapter)) for work in shown]
+        grid.add_row(student, *(f"{mine.total:g}" if mine else "–" for mine in row))
     console.print(grid)
-    hard = Table("exercise", "students", "mean", "misconceptions met", title="Exercises", expand=True)
-    for item in items(shown, book):
+    hard = Table("exercise", "students", "mean", "discrimination", "misconception met most", title="Exercises", expand=True)
+    for item in items(works):
         hard.add_row(
             item.exercise,
             str(item.students),
-            f"{item.mean:.0%}",
-            "\n".join(f"{n}× {text.partition(': ')[2]}" for text, n in item.misconceptions),
+            "–" if item.difficulty is None else f"{item.difficulty:.0%}",
+            "–" if item.discrimination is None else f"{item.discrimination:.2f}",
+            "".join(f"{n}× {text}" for text, n in item.misconceptions[:1]),
         )
     console.print(hard)
-    console.print(f"scores: {out}", soft_wrap=True)
+    flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
+    console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
+    for path in write_report(works, out):
+        console.print(path, soft_wrap=True)
 
 
 @app.command()
@@ -382,5 +391,5 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox:
     if read := grade_by_hand(chapters, book):
         console.print(f"{read} written answers read by hand")
     pages = [page for chapter in chapters for page in write_feedback(chapter, book.db_url)]
-    show_report(chapters, book, folder / "scores.csv")
+    show_report(chapters, book.db_url, folder / "report")
     console.print(f"feedback: {len(pages)} pages, such as {pages[-1]}", soft_wrap=True)

@@ -28,6 +28,7 @@ from autograder.engine import Limits, run_notebook
 from autograder.gradebook import Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
 from autograder.merge import merge, read_submission
+from autograder.outputs import inert
 from autograder.scoring import points
 
 __all__ = ["Book", "Graded", "Options", "grade", "grade_submission", "submissions"]
@@ -132,6 +133,9 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         files = taken.files if any(taken.files.iterdir()) else None
         flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
     earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = inert(cell.outputs)
     notebook.metadata.autograder = NotebookNode(
         seed=seed,
         flags=flags,

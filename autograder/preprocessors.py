@@ -7,7 +7,7 @@ from nbgrader import preprocessors
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.chapters import without_regions
+from autograder.outputs import inert
 from autograder.scoring import score
 
 STUB_AT_TOP = re.compile(r"^# YOUR CODE HERE\nraise NotImplementedError\(\)$", re.MULTILINE)
@@ -40,7 +40,7 @@ class FailClosed(NbGraderPreprocessor):
 
     nbgrader gives full points to a cell without an output, and to a result that is no number, nan
     or negative; every test cell of this course ends in a score, so a missing one means that the
-    cell did not run to its end.
+    cell did not run to its end. A right answer that warns on stderr, which nbgrader counts as an error, keeps its points.
     """
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
@@ -49,6 +49,9 @@ class FailClosed(NbGraderPreprocessor):
             earned = score(cell)
             cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
             if earned > 0:
+                for output in cell.outputs:
+                    if output.output_type == "stream":
+                        output.name = "stdout"
                 cell.outputs.append(v4.new_output("execute_result", {"text/plain": repr(earned)}))
             elif not failed:
                 text = "The test cell did not run to its end, so it gives no points."
@@ -56,13 +59,15 @@ class FailClosed(NbGraderPreprocessor):
         return cell, resources
 
 
-class HideTests(NbGraderPreprocessor):
-    """Hidden tests and mark schemes stay out of what students read, also out of the tracebacks."""
+class Inert(NbGraderPreprocessor):
+    """Nothing that a student put into an output runs in the browser of the person who grades it."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int):
-        for region in ("HIDDEN TESTS", "MARK SCHEME"):
-            cell.source = without_regions(cell.source, region)
-        for output in cell.get("outputs", []) if is_grade(cell) else []:
-            if output.output_type == "error" and output.ename != "CheckFailed":
-                output.traceback = [f"{output.ename}: {output.evalue}"]
+        if cell.cell_type == "code":
+            cell.outputs = inert(cell.outputs)
         return cell, resources
+
+
+def written(notebook: NotebookNode) -> str:
+    """All code that the student has seen or written: every cell but the tests."""
+    return "\n".join(c.source for c in notebook.cells if c.cell_type == "code" and (is_solution(c) or not is_grade(c)))

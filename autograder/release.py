@@ -13,7 +13,6 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder.answers import load
 from autograder.chapters import Chapter, CourseError, regions, without_regions
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
@@ -120,6 +119,8 @@ def secrets(chapter: Chapter) -> dict[str, str]:
 
     A line that also stands in the chapter for all to read is no secret.
     """
+    from autograder.answers import load  # imports torch, which nbgrader's server need not
+
     cells = chapter.notebook.cells
     public, found = set(), {}
     for cell in cells:

@@ -39,10 +39,8 @@ def read(source: Path, site: Path) -> list[Article]:
         page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
         found[name] = page.select_one("article.bd-article")
     ids = {name: {node["id"] for node in body.select("[id]")} for name, body in found.items()}
-    return [
-        Article(key(name), found[name].h1.get_text().removesuffix("#").strip(), part, _cleaned(name, found[name], site, ids))
-        for name, part in names.items()
-    ]
+    bodies = {name: _cleaned(name, body, site, ids) for name, body in found.items()}
+    return [Article(key(name), bodies[name].h1.get_text().strip(), part, bodies[name]) for name, part in names.items()]
 
 
 def key(name: str) -> str:

@@ -49,7 +49,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
     files |= _notebooks(chapters, registry, solutions=solutions)
     files |= _reference(root, chapters, registry, toc, solutions=solutions)
-    files |= evidence_pages.pages(registry, root, (line for chapter in chapters.values() for line in secrets(chapter)))
+    hidden = (line for chapter in chapters.values() for line in (*secrets(chapter), *evidence_pages.lines_of_answers(chapter)))
+    files |= evidence_pages.pages(registry, root, hidden)
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
@@ -57,9 +58,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
-    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
     (source / "extra").mkdir(parents=True, exist_ok=True)

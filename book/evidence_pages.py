@@ -11,11 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from autograder.chapters import Chapter
 from book.evidence import read_tests
 from book.registry import Registry
 
 WITHHELD = "# withheld: this line answers an exercise"
 LONG = 40  # characters from which on a secret is looked for inside a line, too
+ANSWER = 30  # characters; shorter lines of answers stand everywhere
 FACT = 1000  # characters; what is longer in a record are its results
 THEOREM = r"\b(?:Theorem|Lemma|Corollary|Fact|Proposition)\s+{}\b"
 
@@ -68,6 +70,13 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
 def record_file(root: Path, stem: str) -> Path:
     """Where an experiment's record is."""
     return root / "course" / "data" / "records" / f"{stem}.json"
+
+
+def lines_of_answers(chapter: Chapter) -> set[str]:
+    """The lines of a chapter's other right and wrong answers that are long enough to tell something."""
+    if not chapter.answers.is_file():
+        return set()
+    return {line.strip() for line in chapter.answers.read_text(encoding="utf-8").splitlines() if len(line.strip()) > ANSWER}
 
 
 def _hider(secrets: set[str]) -> Callable[[str], str]:

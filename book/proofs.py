@@ -11,7 +11,6 @@ A file is checked by compiling it and asking Rocq what each of its theorems assu
 import argparse
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from book.registry import ROOT, Registry, RegistryError, load
+from book.tools import ToolError, apt_install
 
 FOLDER = Path("tests", "receipts", "proofs")
 RECORD, README = FOLDER / "assumptions.json", FOLDER / "README.md"
@@ -267,19 +267,11 @@ def install() -> None:
     try:
         rocq()
         return
-    except ProofError as error:
-        if shutil.which("apt-get") is None:
-            raise ProofError(f"{error}; there is no apt-get here") from None
-    command = [*([] if os.geteuid() == 0 else ["sudo", "-n"]), "apt-get"]
-    print(f"Installing {' '.join(PACKAGES)}", flush=True)
-    for arguments in (["update", "--quiet"], ["install", "--quiet", "--yes", "--no-install-recommends", *PACKAGES]):
+    except ProofError as missing:
         try:
-            done = subprocess.run([*command, *arguments], capture_output=True, text=True)
-            told = done.stderr.strip() if done.returncode else ""
-        except FileNotFoundError:
-            told = "there is no sudo"
-        if told:
-            raise ProofError(f"apt-get could not install Rocq ({told}). As root: apt-get install {' '.join(PACKAGES)}")
+            apt_install(*PACKAGES)
+        except ToolError as error:
+            raise ProofError(f"{missing}; {error}") from None
     rocq()
 
 
@@ -316,7 +308,8 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
         reasons = sorted({ALLOWED.get(axiom, axiom) for axiom in known.get(claim, [])})
         file, *below = [f"{{download}}`{stem}.v <../proofs/{stem}.v>`" for stem in _with_imports(Path(path).stem, proofs)]
         made[claim] = [
-            f":::{{dropdown}} Proved in Rocq: {name}",
+            f'<details class="proof"><summary>Proved in Rocq: <code>{name}</code></summary>',
+            "",
             theorem.words,
             "",
             "```coq",
@@ -325,7 +318,8 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
             "",
             f"Assumes {_listed(reasons) if reasons else 'nothing'}. "
             f"The proof is in {file}{f', built on {_listed(below)}' if below else ''}.",
-            ":::",
+            "",
+            "</details>",
             "",
         ]
     return made

@@ -101,5 +101,5 @@ def test_from_bundle_to_report(root):
     assert "1 submissions graded" in call("grade", "--root", root, "--jobs", 1).output
     assert "1 pages in feedback/" in call("feedback", "--root", root).output
     assert (root / "feedback" / "ada" / "ch99_toy" / "ch99_toy.html").is_file()
-    assert "scores: " in call("report", "--root", root).output
-    assert (root / "build" / "scores.csv").read_text().splitlines()[1] == "ada,ch99_toy,ch99.double,0,3"
+    assert "report.html" in call("report", "--root", root).output
+    assert (root / "build" / "report" / "scores.csv").read_text().splitlines()[1] == "ada,ch99_toy,ch99.double,0,3"

@@ -13,7 +13,7 @@ from autograder.answers import load
 from autograder.chapters import find_chapters
 from autograder.feedback import write_feedback
 from autograder.grade import Book, Options, grade
-from autograder.report import rows, write_csv
+from autograder.report import collect, write_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is_file()]
@@ -75,7 +75,7 @@ def test_every_wrong_answer_is_handed_in_by_somebody(done):
 
 def test_the_scores_are_written(done, tmp_path):
     chapter, _, book = done
-    write_csv(rows([chapter], book), tmp_path / "scores.csv")
+    write_scores(collect([chapter], book.db_url), tmp_path / "scores.csv")
     table = list(csv.reader((tmp_path / "scores.csv").open()))
     class_size = 4 + len(demo.mixed(load(chapter.answers)))
     assert table[0] == ["student", "chapter", "exercise", "score", "max"]

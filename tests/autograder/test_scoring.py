@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nbformat import v4
 from nbgrader.utils import determine_grade
 
-from autograder.preprocessors import FailClosed, HideTests
+from autograder.preprocessors import FailClosed
 from autograder.scoring import points, score
 
 
@@ -116,13 +116,3 @@ def test_compat_where_nbgrader_is_known_to_be_odd():
 
 def test_a_warning_costs_nothing():
     assert score(cell(WARNED, result("4.0"))) == 4.0
-
-
-def test_feedback_shows_no_line_of_a_hidden_test():
-    error = v4.new_output(
-        "error", ename="ValueError", evalue="bad", traceback=["----> 3 secret = reference(x)", "ValueError: bad"]
-    )
-    shown = cell(error, ERROR)
-    shown.source = "a\n### BEGIN HIDDEN TESTS\nsecret = reference(x)\n### END HIDDEN TESTS\nb"
-    shown, _ = HideTests().preprocess_cell(shown, {}, 0)
-    assert "secret" not in str(shown) and shown.outputs[1].traceback == ["no"]

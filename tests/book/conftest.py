@@ -1,7 +1,10 @@
-"""The small course's book, built once."""
+"""The small course's book and the real one, each built once; a browser, and the real book on a server and on the disk."""
 
+import functools
 import shutil
 import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]  # the book is a folder of the 
 from small_course import TOY, make_course  # noqa: E402
 
 import course.widgets  # noqa: E402
-from book import pages  # noqa: E402
+from book import pages, pdf  # noqa: E402
 from book.build import build  # noqa: E402
 
 
@@ -45,3 +48,40 @@ def site(tmp_path_factory, toy_widgets):
 def solved(tmp_path_factory, toy_widgets):
     """The small course's book with solutions."""
     return build(make_course(tmp_path_factory.mktemp("solved") / "course"), solutions=True)
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory):
+    """The real book without solutions, as a folder of HTML."""
+    return build(target=tmp_path_factory.mktemp("real"))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium under playwright."""
+    from playwright.sync_api import sync_playwright  # starts an event loop that stays in this process
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=pdf.browser())
+        yield opened
+        opened.close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="session")
+def server(book):
+    """The address of the real book on a server of this machine, with a slash at its end."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=book)) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}/"
+        running.shutdown()
+
+
+@pytest.fixture(scope="session", params=["server", "disk"])
+def address(request, book):
+    """Where the real book is read from: a server, then the disk."""
+    return request.getfixturevalue("server") if request.param == "server" else f"{book.as_uri()}/"

@@ -200,7 +200,9 @@ def test_edge():
     check(odds).on(0.8).returns(4.0, see="hidden-sentinel")
     assert record("coins")["interval"][0] > 0
 """,
-    "tests/receipts/proofs/odds.v": """(* Odds. *)
+    "tests/receipts/proofs/odds.v": """(** Odds of a coin. *)
+
+(** The odds of one half are one. *)
 Theorem odds_of_half : 1 = 1.
 Proof. reflexivity. Qed.
 """,

@@ -13,18 +13,12 @@ from small_course import ROOT, broken_links
 
 from autograder.chapters import find_chapters, tags
 from autograder.release import secrets
-from book.build import build
 from book.pages import FORMULA_LINE
 from book.proofs import theorems
 from book.registry import load
 from book.tables import main as tables
 
 CHAPTERS = find_chapters(ROOT)
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    return build(target=tmp_path_factory.mktemp("real"))
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,7 @@ def test_a_measurement_leads_to_its_experiment_and_record(site):
 
 def test_a_proof_leads_to_its_file(site):
     [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t4"]
+    assert "Proved in Rocq" in text(row) and "The odds of one half are one." in text(row)
     [link] = [link["href"] for link in row.select("a.reference") if "evidence" in link["href"]]
     assert link == "../evidence/proofs/odds.html#evidence-odds-odds-of-half"
     page = text(soup(site / "evidence" / "proofs" / "odds.html"))

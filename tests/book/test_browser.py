@@ -1,0 +1,99 @@
+"""Every kind of page in Chromium: nothing is fetched from elsewhere, nothing fails, everyone can use it, it fits a phone."""
+
+from pathlib import Path
+
+import pytest
+from small_course import ROOT
+
+from autograder.chapters import find_chapters
+
+AXE = Path(__file__).with_name("node_modules") / "axe-core" / "axe.min.js"
+MODES = {
+    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
+}
+CHAPTERS = [f"{chapter.stem}/{chapter.stem}.html" for chapter in find_chapters(ROOT)]
+KINDS = [
+    "index.html",
+    CHAPTERS[0],
+    *(f"reference/{n}.html" for n in ("formulas", "symbols", "glossary", "exercises", "cookbook", "bibliography", "errata")),
+    "search.html?q=softmax",
+    "evidence/test_attention.html",
+    "evidence/proofs/softmax.html",
+    "evidence/experiments/attention.html",
+]
+# Each kind of page in each mode; of the other chapters each in one, the modes in turn.
+VISITS = [(page, mode) for page in KINDS for mode in MODES]
+VISITS += [(page, list(MODES)[i % len(MODES)]) for i, page in enumerate(CHAPTERS[1:])]
+
+
+@pytest.fixture(scope="module")
+def contexts(browser):
+    opened = {name: browser.new_context(**given) for name, given in MODES.items()}
+    yield opened
+    for context in opened.values():
+        context.close()
+
+
+def visit(context, home: str, name: str):
+    """Open a page; returns it with what it asked of others and what it complained of."""
+    page = context.new_page()
+    foreign, told = [], []
+    page.on("request", lambda request: request.url.startswith((home, "data:", "blob:")) or foreign.append(request.url))
+    page.on("console", lambda message: message.type in ("error", "warning") and told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.goto(home + name)
+    for widget in page.locator(".course-widget-host").all():
+        widget.scroll_into_view_if_needed()
+    page.wait_for_function("[...document.querySelectorAll('.course-widget-host')].every((host) => host.dataset.state)")
+    return page, foreign, told
+
+
+def violations(page, **options) -> list[str]:
+    """What axe finds wrong, one line each. The inside of formulas is KaTeX's: spans hidden from readers, and MathML."""
+    if not AXE.is_file():
+        pytest.fail("axe-core is not installed: make tools")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "(exclude) => axe.run({ exclude }, { resultTypes: ['violations'] })", options.get("exclude", [[".katex"]])
+    )
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in found["violations"] for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize(("name", "mode"), VISITS)
+def test_a_page_from_the_disk(contexts, book, name, mode):
+    page, foreign, told = visit(contexts[mode], f"{book.as_uri()}/", name)
+    try:
+        assert foreign == [] and told == []
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, f"the page is {wide} pixels wider than the window"
+        assert page.evaluate("[...document.querySelectorAll('img')].filter((i) => i.complete && !i.naturalWidth).length") == 0
+        assert violations(page) == []
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_page_from_a_server(contexts, server, name):
+    page, foreign, told = visit(contexts["light"], server, name)
+    page.close()
+    assert foreign == [] and told == []
+
+
+def test_the_inside_of_formulas_can_be_used_by_everyone_too(contexts, book):
+    page, _, _ = visit(contexts["light"], f"{book.as_uri()}/", "reference/glossary.html")
+    assert page.locator(".katex").count() > 10
+    assert violations(page, exclude=[]) == []
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["index.html", CHAPTERS[0], "reference/formulas.html"])
+def test_a_page_without_scripts_says_all(browser, book, name):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book.as_uri()}/{name}")
+    assert page.locator("form.filter").count() == page.locator("form.filter[hidden]").count()
+    assert all(alternative.is_visible() for alternative in page.locator(".course-alternative").all())
+    assert page.locator(".katex").first.is_visible() or name == "index.html"
+    context.close()

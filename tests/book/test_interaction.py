@@ -1,0 +1,334 @@
+"""What moves on the pages, driven by keyboard and touch: its effects are those of the course's Python."""
+
+import json
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from autograder.chapters import find_chapters
+from book.registry import ROOT, load
+from course.attention import attention, attention_weights, contribution
+from course.position_rope import rope
+from course.softmax_and_cross_entropy import entropy, softmax
+from course.tokens import bpe_encode
+
+REGISTRY = load()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    yield opened
+    context.close()
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    opened = context.new_page()
+    yield opened
+    context.close()
+
+
+def widget(page, address: str, module: str):
+    """The widget of a chapter, alive, with the state that it started from."""
+    [stem] = [chapter.stem for chapter in find_chapters(ROOT) if chapter.stem.endswith(f"_{module}")]
+    page.goto(f"{address}{stem}/{stem}.html")
+    host = page.locator(f'.course-widget-host[data-module="{module}"]')
+    state = json.loads(host.locator("script").text_content())["state"]
+    host.scroll_into_view_if_needed()
+    expect(host).to_have_attribute("data-state", "alive")
+    return host, state
+
+
+def said(host) -> str:
+    return host.locator(".course-said").text_content()
+
+
+def numbers(text: str) -> list[float]:
+    return [float(x.replace("−", "-").replace(",", "")) for x in re.findall(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?(?![\w])", text)]
+
+
+# ---------------------------------------------------------------- widgets
+
+
+def check_softmax(host):
+    """The sentence's probabilities and entropy are those of its scores and temperature."""
+    text = said(host)
+    scores = torch.tensor(numbers(text.partition(" at temperature ")[0]), dtype=torch.float64)
+    tau, *rest = numbers(text.partition(" at temperature ")[2].replace(". Their", " Their"))
+    probs = softmax(scores, tau)
+    assert rest[:3] == pytest.approx(probs.tolist(), abs=5.1e-4)
+    assert rest[3] == pytest.approx(float(entropy(probs)), abs=5.1e-4)
+    return scores.tolist(), tau
+
+
+def test_softmax_by_keyboard(page, address):
+    host, state = widget(page, address, "softmax_and_cross_entropy")
+    before, tau = check_softmax(host)
+    assert before == pytest.approx(state["scores"]) and tau == pytest.approx(state["tau"])
+    host.get_by_role("slider", name="score of a").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    host.get_by_role("slider", name="temperature").focus()
+    page.keyboard.press("Home")
+    expect(host.locator(".course-said")).to_contain_text("temperature 0.10")
+    after, tau = check_softmax(host)
+    assert after == pytest.approx([before[0] + 0.3, *before[1:]]) and tau == 0.1
+
+
+def test_softmax_by_touch(phone, address):
+    host, _ = widget(phone, address, "softmax_and_cross_entropy")
+    before, _ = check_softmax(host)
+    host.get_by_role("button", name="Double every score").tap()
+    expect(host.locator(".course-said")).to_contain_text(f"Scores {2 * before[0]:.1f}")
+    after, _ = check_softmax(host)
+    assert after == pytest.approx([2 * x for x in before])
+    heat = host.get_by_role("slider", name="temperature")
+    heat.tap(position={"x": heat.bounding_box()["width"] * 0.8, "y": heat.bounding_box()["height"] / 2})
+    expect(host.locator(".course-said")).not_to_contain_text("temperature 1.00")
+    assert check_softmax(host)[1] == pytest.approx(4, abs=0.5)
+
+
+def check_tokens(host, merges, text: str, applied: int):
+    ids = bpe_encode(text, [tuple(pair) for pair in merges[:applied]])
+    plural = "s" if len(ids) != 1 else ""
+    expect(host.locator(".course-said")).to_contain_text(f"{len(ids)} token{plural} for {len(text)} character")
+    shown = host.locator(".course-tokens .course-chip")
+    assert [int(chip.get_attribute("title").split()[1]) for chip in shown.all()] == ids
+
+
+def test_tokens_by_keyboard(page, address):
+    host, state = widget(page, address, "tokens")
+    check_tokens(host, state["merges"], state["text"], state["applied"])
+    host.get_by_label("Your text").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("the thing and the year 2026: größer 😀")
+    check_tokens(host, state["merges"], "the thing and the year 2026: größer 😀", state["applied"])
+    host.get_by_role("slider", name="merges applied").focus()
+    page.keyboard.press("End")
+    check_tokens(host, state["merges"], "the thing and the year 2026: größer 😀", len(state["merges"]))
+
+
+def test_tokens_by_touch(phone, address):
+    host, state = widget(phone, address, "tokens")
+    count = host.get_by_role("slider", name="merges applied")
+    count.tap(position={"x": 2, "y": count.bounding_box()["height"] / 2})
+    applied = int(count.input_value())
+    assert applied < state["applied"] / 2
+    check_tokens(host, state["merges"], state["text"], applied)
+
+
+def check_attention(host, query, key, value, row: int, scaled: bool):
+    query, key, value = (torch.tensor(x, dtype=torch.float64) for x in (query, key, value))
+    stretched = query if scaled else query * query.shape[-1] ** 0.5
+    weights = attention_weights(stretched, key)
+    text = said(host)
+    assert text.startswith(f"Query {row + 1} ")
+    told = numbers(text.partition("weights ")[2].replace("1/√d_k", ""))
+    expected = [
+        *weights[row].tolist(),
+        *attention(stretched, key, value)[row].tolist(),
+        *contribution(weights, value)[row].tolist(),
+    ]
+    assert told == pytest.approx(expected, abs=5.1e-4)
+
+
+def test_attention_by_keyboard(page, address):
+    host, state = widget(page, address, "attention")
+    query, key, value = state["query"], state["key"], state["value"]
+    check_attention(host, query, key, value, state["row"], state["scaled"])
+    cell = host.get_by_label("Keys K, k2, column 1")
+    cell.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("2.5")
+    key = [key[0], [2.5, *key[1][1:]], *key[2:]]
+    page.wait_for_timeout(300)
+    check_attention(host, query, key, value, state["row"], state["scaled"])
+    host.get_by_role("button", name="scaled by").focus()
+    page.keyboard.press("Enter")
+    expect(host.locator(".course-said")).to_contain_text("without the factor" if state["scaled"] else "with the factor")
+    check_attention(host, query, key, value, state["row"], not state["scaled"])
+
+
+def test_attention_by_touch(phone, address):
+    host, state = widget(phone, address, "attention")
+    host.get_by_role("button", name=re.compile(r"query \d of")).tap()
+    row = (state["row"] + 1) % len(state["query"])
+    expect(host.locator(".course-said")).to_contain_text(f"Query {row + 1} ")
+    check_attention(host, state["query"], state["key"], state["value"], row, state["scaled"])
+
+
+def check_rope(host, d_head: int):
+    """The sentence's share of the score is that of two equal contents turned by Python's RoPE."""
+    theta = numbers(said(host).partition("base ")[2].partition(": the")[0])[0]
+    ahead, at = (int(x) for x in re.search(r"position (\d+), key \(.*?\) at (\d+)", said(host)).groups())
+    share = numbers(said(host).rpartition("score is ")[2])[0]
+    ones = torch.ones(1, d_head, dtype=torch.float64)
+    query, key = (rope(ones, torch.tensor([float(place)], dtype=torch.float64), theta=theta) for place in (ahead, at))
+    assert share == pytest.approx(float((query * key).sum()) / d_head, abs=2e-3)  # the base is told rounded
+    return theta, at, ahead - at
+
+
+def test_clocks_by_keyboard(page, address):
+    host, state = widget(page, address, "position_rope")
+    theta, at, distance = check_rope(host, state["d_head"])
+    assert (theta, at, distance) == (state["theta"], state["position"], state["distance"])
+    host.get_by_role("slider", name="distance").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(host.locator(".course-said")).to_contain_text(f"position {at + distance + 4},")
+    assert check_rope(host, state["d_head"]) == (theta, at, distance + 4)
+    host.get_by_role("slider", name="base θ").focus()
+    page.keyboard.press("Home")
+    expect(host.locator(".course-said")).to_contain_text("base 10:")
+    assert check_rope(host, state["d_head"])[0] == 10
+
+
+def test_clocks_by_touch(phone, address):
+    host, state = widget(phone, address, "position_rope")
+    slider = host.get_by_role("slider", name="key's position")
+    box = slider.bounding_box()
+    slider.tap(position={"x": box["width"] * 0.5, "y": box["height"] / 2})
+    expect(host.locator(".course-said")).not_to_contain_text(f"at {state['position']},")
+    _, at, distance = check_rope(host, state["d_head"])
+    assert at == pytest.approx(500, abs=60) and distance == state["distance"]
+
+
+# ---------------------------------------------------------------- filters
+
+
+def shown(page, items: str = ".formula") -> list[str]:
+    return page.evaluate("(items) => [...document.querySelectorAll(items)].filter((i) => !i.hidden).map((i) => i.id)", items)
+
+
+def test_formulas_are_filtered_and_the_link_keeps_it(page, address):
+    page.goto(f"{address}reference/formulas.html")
+    form = page.locator("form.filter")
+    expect(form.locator("output")).to_have_text(f"{len(REGISTRY.formulas)} of {len(REGISTRY.formulas)} formulas")
+    form.get_by_label("Receipt").select_option("derived")
+    form.get_by_label("Chapter").select_option("f03")
+    expected = [f"formula-{f.id}" for f in REGISTRY.of("f03_softmax_and_cross_entropy") if f.receipt == "derived"]
+    assert shown(page) == expected and expected
+    assert page.locator("h2:visible").count() == 1  # chapters without a formula are gone
+    form.get_by_label("Words").focus()
+    page.keyboard.type("GRADIENT")
+    words = shown(page)
+    assert words and set(words) < set(expected)
+    assert parse_qs(urlparse(page.url).query) == {"words": ["GRADIENT"], "chapter": ["f03"], "receipt": ["derived"]}
+    page.goto(page.url)
+    assert shown(page) == words
+    expect(form.get_by_label("Words")).to_have_value("GRADIENT")
+    form.get_by_role("button", name="Show all").press("Enter")
+    expect(form.locator("output")).to_have_text(f"{len(REGISTRY.formulas)} of {len(REGISTRY.formulas)} formulas")
+    assert urlparse(page.url).query == ""
+
+
+def test_no_formula_has_these_words(page, address):
+    page.goto(f"{address}reference/formulas.html?words=unobtainium")
+    expect(page.locator("form.filter output")).to_have_text(f"0 of {len(REGISTRY.formulas)} formulas")
+    assert page.locator("h2:visible").count() == 0
+
+
+def test_latex_and_links_are_copied(browser, server):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{server}reference/formulas.html?receipt=derived")
+    formula = next(f for f in REGISTRY.formulas.values() if f.receipt == "derived")
+    page.locator(f"#formula-{formula.id}").get_by_role("button", name=f"Copy LaTeX of {formula.name}").press("Enter")
+    expect(page.locator(f"#formula-{formula.id} .copy-latex")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == formula.latex
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator("form.filter output")).to_have_text("The link is copied")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{server}reference/formulas.html?receipt=derived"
+    context.close()
+
+
+def test_exercises_and_terms_are_filtered(page, address):
+    page.goto(f"{address}reference/exercises.html?difficulty=stars-1")
+    every = [exercise for chapter in find_chapters(ROOT) for exercise in chapter.exercises]
+    easy = sum(exercise.stars == 1 for exercise in every)
+    expect(page.locator("form.filter output")).to_have_text(f"{easy} of {len(every)} exercises")
+    page.goto(f"{address}reference/glossary.html?words=rotary")
+    assert 0 < len(shown(page, "dl.glossary > dt")) < 5
+    assert page.locator("dl.glossary > dd:visible").count() == len(shown(page, "dl.glossary > dt"))
+
+
+def test_filters_by_touch(phone, address):
+    phone.goto(f"{address}reference/formulas.html")
+    form = phone.locator("form.filter")
+    form.get_by_label("Receipt").select_option("erratum")
+    expect(form.locator("output")).to_contain_text(f"{sum(f.receipt == 'erratum' for f in REGISTRY.formulas.values())} of")
+    form.get_by_role("button", name="Show all").tap()
+    expect(form.locator("output")).to_contain_text(f"{len(REGISTRY.formulas)} of")
+
+
+# ---------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize(("words", "found", "leads"), [
+    ("softmax", "softmax", "reference/glossary.html#term-softmax"),
+    ("shift invariance", "Shift invariance of softmax (f03-shift)", "reference/formulas.html#formula-f03-shift"),
+    ("f03.lead", "Exercise f03.lead", "f03_softmax_and_cross_entropy/f03_softmax_and_cross_entropy.html#exercise-f03-lead"),
+    ("wavelength", "wavelength", "reference/glossary.html#term-wavelength"),
+])  # fmt: skip
+def test_search_finds_terms_formulas_and_exercises(page, address, words, found, leads):
+    page.goto(f"{address}index.html")
+    box = page.locator('form[role="search"] input[name="q"]:visible').first
+    box.focus()
+    page.keyboard.type(words)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=*")
+    link = (
+        page.locator("#search-results a").filter(has_text=found).and_(page.locator(f'[href*="{leads.partition("#")[2]}"]')).first
+    )
+    expect(link).to_be_visible()
+    link.click()
+    assert page.url.split("?")[0].split("#")[0].endswith(leads.partition("#")[0]) and page.url.endswith(leads.partition("#")[2])
+
+
+def test_search_finds_words_of_a_page(page, address):
+    page.goto(f"{address}search.html?q=equivariant")
+    expect(page.locator("#search-results a", has_text="Position and RoPE").first).to_be_visible()
+
+
+# ---------------------------------------------------------------- the page itself
+
+
+def test_a_term_shows_its_card_by_mouse_and_keyboard(page, address):
+    page.goto(f"{address}ch04_attention/ch04_attention.html")
+    link = page.locator('a[href*="glossary.html#term-self-attention"]').first
+    card = page.locator("#hover-card")
+    link.hover()
+    expect(card).to_be_visible()
+    expect(card).to_contain_text(REGISTRY.terms["self-attention"].definition)
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    page.mouse.move(0, 0)
+    link.focus()
+    expect(card).to_be_visible()
+    assert link.get_attribute("aria-describedby") == "hover-card"
+    link.blur()
+    expect(card).to_be_hidden()
+
+
+def test_light_and_dark_are_chosen_and_kept(page, address):
+    page.goto(f"{address}index.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.locator("#theme-button").press("Enter")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.goto(f"{address}reference/glossary.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_contents_open_on_a_phone(phone, address):
+    phone.goto(f"{address}index.html")
+    contents = phone.get_by_role("navigation", name="Book")
+    expect(contents.get_by_role("link", name="Glossary")).to_be_hidden()
+    phone.locator("#menu-button").tap()
+    contents.get_by_role("link", name="Glossary").tap()
+    expect(phone).to_have_url(re.compile("glossary"))
