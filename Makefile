@@ -58,6 +58,7 @@ epub: $(READY) $(TOOLS)  ## build/book/mathematics-of-transformers.epub, checked
 	python -m book.epub
 
 lighthouse: $(READY) $(TOOLS)  ## how fast and how accessible the pages are, judged by Lighthouse
+	python -m book.build
 	python -m benchmarks.lighthouse
 
 tools: $(TOOLS)  ## install Chromium, epubcheck and axe-core where they are missing

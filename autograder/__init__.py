@@ -1,1 +1,6 @@
 """Grading for notebooks, as a plug for nbgrader."""
+
+import sys
+
+# nbformat imports jsonschema, which would compile a grammar of internet addresses: a second, for nothing.
+sys.modules.setdefault("rfc3987_syntax", None)

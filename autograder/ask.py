@@ -92,23 +92,24 @@ def address() -> Path:
 
 def _ask(request: bytes, seconds: float) -> dict:
     place = address()
-    for last in (False, True):
+
+    def attempt() -> dict:
+        with connected(place) as connection:
+            return json.loads(_exchange(connection, request, seconds))
+
+    log = place.with_suffix(".log")
+    try:
         try:
-            with _connected(place) as connection:
-                return json.loads(_exchange(connection, request, seconds))
-        except TimeoutError:
-            raise DaemonError(
-                f"the grading daemon did not answer in {seconds:g} s; its log is {place.with_suffix('.log')}"
-            ) from None
-        except (OSError, ValueError):  # it ended: idle just now, or killed
-            if last:
-                raise DaemonError(
-                    f"the grading daemon ended while it ran a notebook; its log is {place.with_suffix('.log')}"
-                ) from None
-    raise AssertionError
+            return attempt()
+        except (ConnectionError, ValueError):  # it ended just now: it was idle, or somebody killed it
+            return attempt()
+    except TimeoutError:
+        raise DaemonError(f"the grading daemon did not answer in {seconds:g} s; its log is {log}") from None
+    except (OSError, ValueError):
+        raise DaemonError(f"the grading daemon ended while it ran a notebook; its log is {log}") from None
 
 
-def _connected(place: Path) -> socket.socket:
+def connected(place: Path) -> socket.socket:
     """A connection to the daemon, a new one if there is none. Only one at a time starts it."""
     with contextlib.suppress(OSError):
         return _connect(place)

@@ -34,6 +34,9 @@ console = Console()
 
 Chapters = Annotated[list[str] | None, typer.Argument(help="Chapters, such as ch04 or ch04_attention; all without one.")]
 Root = Annotated[Path | None, typer.Option(help="The course folder; without it the one that this folder is in.")]
+Course = Annotated[
+    Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="How many processes at once.")]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -41,6 +44,20 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 def chosen(names: list[str] | None, root: Path | None) -> list[Chapter]:
     try:
         return find_chapters(find_root(root), names)
+    except CourseError as error:
+        stop(error)
+
+
+def notebooks(names: list[str] | None, root: Path | None, course: Path | None) -> list[Chapter]:
+    """The chapters that were named, or the notebooks of assignments of another course."""
+    from autograder.course_folder import sheets
+
+    if course is None:
+        return chosen(names, root)
+    if not names:
+        stop("name the assignment, such as --course DIR ps1")
+    try:
+        return [sheet for name in names for sheet in sheets(course, name)]
     except CourseError as error:
         stop(error)
 
@@ -184,9 +201,7 @@ Sandboxed = Annotated[
 def grade(
     names: Chapters = None,
     root: Root = None,
-    course: Annotated[
-        Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
-    ] = None,
+    course: Course = None,
     export: Annotated[
         list[Path] | None,
         typer.Option("--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/."),
@@ -206,6 +221,7 @@ def grade(
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
@@ -214,18 +230,16 @@ def grade(
     submission could not be graded; 2 unknown chapter, missing release or nothing to grade; 3 the gradebook cannot
     be used; 4 no space left, or no permission to write; 5 no sandbox on this machine; 130 interrupted.
     """
-    from autograder.course_folder import sheets
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
+    from autograder.scoring import shown_scores
 
     try:
-        if course is not None:
-            if not names:
-                stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
-            chapters = [sheet for name in names for sheet in sheets(course, name)]
-        else:
-            chapters = chosen(names, root)
+        chapters = notebooks(names, root, course)
+        for sheet in chapters if course is not None else []:
+            for told in shown_scores(sheet.notebook):
+                console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
         for path in export or []:
             took = collect(path, chapters)
             for one in took:
@@ -235,7 +249,7 @@ def grade(
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
-        options = Options(Limits(cell=seconds), policy=policy.value, sandbox=sandbox.value)
+        options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
         grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
@@ -243,6 +257,7 @@ def grade(
 
 def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
     from autograder.grade import grade, submissions
+    from autograder.merge import shown
 
     graded = []
     with Progress(
@@ -256,7 +271,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
         def done(one):
-            bar.update(task, advance=1, description=f"{one.student} {one.chapter.id}")
+            bar.update(task, advance=1, description=f"{shown(one.student)} {one.chapter.id}")
             graded.append(one)
 
         try:
@@ -267,7 +282,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
     for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{one.student} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
     same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:
@@ -295,6 +310,7 @@ def doctor():
 def feedback(
     names: Chapters = None,
     root: Root = None,
+    course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
@@ -303,7 +319,7 @@ def feedback(
     from autograder.release import default_database
 
     pages = []
-    for chapter in chosen(names, root):
+    for chapter in notebooks(names, root, course):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
         except NotGraded as error:
@@ -318,6 +334,7 @@ def feedback(
 def report(
     names: Chapters = None,
     root: Root = None,
+    course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
@@ -327,7 +344,7 @@ def report(
     """
     from autograder.release import default_database
 
-    chapters = chosen(names, root)
+    chapters = notebooks(names, root, course)
     show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 

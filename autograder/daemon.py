@@ -1,7 +1,7 @@
 """The grading daemon: keeps the warm templates for nbgrader's commands and formgrader, and ends when it is idle.
 
 One request is one connection: a notebook with its chapter, seed and limits as JSON, answered with the notebook that
-ran and its flags. Only the user who started it can connect. It is started by `autograder.ask`.
+ran and its flags. It is started by `autograder.ask`, in a folder that only its user can open.
 """
 
 import contextlib
@@ -9,13 +9,11 @@ import json
 import os
 import signal
 import socketserver
-import struct
 import sys
 import threading
 import time
 import traceback
 from pathlib import Path
-from socket import SO_PEERCRED, SOL_SOCKET
 
 import nbformat
 from filelock import FileLock
@@ -78,9 +76,6 @@ class Request(socketserver.StreamRequestHandler):
     """One notebook."""
 
     def handle(self) -> None:
-        peer = struct.unpack("3i", self.connection.getsockopt(SOL_SOCKET, SO_PEERCRED, struct.calcsize("3i")))
-        if peer[1] != os.getuid():
-            return
         given = json.loads(self.rfile.read(LARGEST))
         if given.get("stop"):
             self.server.stopped.set()

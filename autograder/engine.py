@@ -23,12 +23,12 @@ from pathlib import Path
 from nbformat import NotebookNode, from_dict, v4
 from nbgrader.utils import is_grade, is_solution
 
-from autograder import wire
+from autograder import frames
 from autograder.chapters import Chapter, CourseError, grade_id, tags
 from autograder.sandbox import Limits
 from autograder.student import Student, Template
 
-__all__ = ["Limits", "run_notebook"]
+__all__ = ["Limits", "run_notebook", "warm_up"]
 
 GRACE = 15.0  # seconds that the tests' side has beyond the limits before it is ended
 RESTARTS = 3  # of the tests' side in one notebook
@@ -117,7 +117,7 @@ class _Run:
         current, until = None, self.end + GRACE
         try:
             while True:
-                frame, bulk = wire.receive(self.tests.control, until)
+                frame, bulk = frames.receive(self.tests.control, until)
                 match frame:
                     case ["start"]:
                         self._end_student()
@@ -125,7 +125,7 @@ class _Run:
                         socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
                         self.student.socket.close()
                     case ["kill"]:
-                        wire.send(self.tests.control, self._end_student() or "", [], until)
+                        frames.send(self.tests.control, self._end_student() or "", [], until)
                     case ["test", current]:
                         until = min(self.end, time.monotonic() + 2 * self.limits.cell) + GRACE
                     case ["cell", index, size]:
@@ -134,11 +134,11 @@ class _Run:
                     case ["end", flags, seconds]:
                         self.flags += flags
                         return dict(seconds)
-        except wire.Late:
+        except frames.Late:
             self.flags.append(
                 "the tests of a cell did not end and were stopped" if current is not None else "the notebook took too long"
             )
-        except wire.Closed:
+        except frames.Closed:
             self.flags.append("the process of the tests ended")
         finally:
             self._end_student()
@@ -183,6 +183,12 @@ def _kind(cell: NotebookNode) -> str:
 # ---------------------------------------------------------------- templates
 
 
+def warm_up(sandbox: str = "full") -> None:
+    """Start both templates, without waiting for them."""
+    student_template(sandbox)
+    tests_base()
+
+
 @cache
 def student_template(sandbox: str) -> Template:
     """The warm process from which those that run student code are forked."""
@@ -219,9 +225,9 @@ class _Tests:
             ours, theirs = socket.socketpair()
             try:
                 socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-                wire.send(self.control, json.dumps(request), [])
-                pid, _ = wire.receive(self.control, time.monotonic() + START_LIMIT)
-            except (wire.Closed, wire.Late, OSError) as error:
+                frames.send(self.control, json.dumps(request), [])
+                pid, _ = frames.receive(self.control, time.monotonic() + START_LIMIT)
+            except (frames.Closed, frames.Late, OSError) as error:
                 ours.close()
                 _chapters.clear()
                 tests_base.cache_clear()

@@ -27,7 +27,7 @@ from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
 from autograder.gradebook import Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
-from autograder.merge import merge, read_submission
+from autograder.merge import merge, read_submission, shown
 from autograder.outputs import inert
 from autograder.scoring import points
 
@@ -236,6 +236,8 @@ def grade(
         def one(item, run: Callable[[Taken], Graded]) -> Graded:
             chapter, student, folder = item
             try:
+                if shown(student) != student[:80]:
+                    raise ValueError("the name of the student's folder cannot stand in a gradebook; rename it")
                 found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
                 address = found.address(sources[chapter], options)
                 if kept := found.kept(address, known[chapter].get(student)):

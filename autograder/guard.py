@@ -2,16 +2,19 @@
 
 The code of each function of `course` is swapped for one that raises, so that every name, alias and
 wrapper of it fails alike; copies that were made of a function or of a whole module are found by
-their code.
+their code, and modules that are loaded anew in the meantime are withheld as well.
 """
 
 import functools
 import gc
+import os
 import sys
 import types
+from importlib.machinery import SourceFileLoader
 
 OPEN = ("checks", "data", "device", "plots", "widgets")
 """Modules of `course` that hold no answers."""
+_LOAD = SourceFileLoader.exec_module
 
 
 class WithheldError(RuntimeError):
@@ -36,6 +39,7 @@ class Guard:
             allowed: full names, such as ``course.attention.attention``; a module or class stands for all in it.
         """
         self.lift()
+        SourceFileLoader.exec_module = lambda loader, module: self._load(loader, module, allowed)
         functions = dict(self._functions())
         kept = _closure(functions, allowed)
         codes = {function.__code__: name for name, function in functions.items() if name not in kept}
@@ -58,9 +62,16 @@ class Guard:
 
     def lift(self) -> None:
         """Give everything back."""
+        SourceFileLoader.exec_module = _LOAD
         while self.swapped:
             function, code = self.swapped.pop()
             function.__code__ = code
+
+    def _load(self, loader: SourceFileLoader, module: types.ModuleType, allowed: list[str]) -> None:
+        """Withhold a module of the course that an answer loads anew."""
+        _LOAD(loader, module)
+        if loader.path.startswith(os.path.dirname(sys.modules[self.package].__file__)):
+            self.set(allowed)
 
     def _error(self, name: str) -> type[WithheldError]:
         sentence = f"{name} is the course's own answer and cannot be called while yours is tested: write it yourself."

@@ -16,6 +16,9 @@ from autograder.chapters import Chapter, bound_names, grade_id
 from autograder.course_folder import Release
 
 LARGEST = 50_000_000  # bytes of a submitted notebook
+CELLS = 1000  # of a submitted notebook
+FLAGS = 50
+LONGEST = 100_000  # characters of a cell whose syntax tree is made: a tree takes a thousand times the memory
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
@@ -50,7 +53,10 @@ def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
     if not raw.strip(b"\0 \t\r\n"):
         return None, f"{name} is empty"
     try:
-        notebook = nbformat.from_dict(_parsed(raw))
+        parsed = _parsed(raw)
+        if isinstance(parsed, dict) and isinstance(parsed.get("cells"), list):
+            del parsed["cells"][CELLS + 1 :]  # one more than `merge` takes, so that it tells
+        notebook = nbformat.from_dict(parsed)
         if "worksheets" in notebook and "cells" not in notebook:
             notebook = nbformat.convert(notebook, 4)
         cells = notebook.get("cells")
@@ -138,7 +144,10 @@ def merge(chapter: Chapter, submission: NotebookNode | None, release: Release | 
     answers: dict[int, list[NotebookNode]] = {}
     own: dict[int, list[NotebookNode]] = {}
     flags, place, seen = [], -1, set()
-    for cell, index in zip(submission.cells, _found(submission.cells, source, blanks), strict=True) if submission else []:
+    theirs = submission.cells[:CELLS] if submission else []
+    if submission and len(submission.cells) > CELLS:
+        flags.append(f"only the first {CELLS} cells were taken")
+    for cell, index in zip(theirs, _found(theirs, source, blanks), strict=True):
         if index is None:
             if grade_id(cell):
                 flags.append(f"unknown nbgrader id '{shown(grade_id(cell))}': treated as the student's own cell")
@@ -176,7 +185,7 @@ def merge(chapter: Chapter, submission: NotebookNode | None, release: Release | 
         cells.append(cell)
         cells += [_own(cell) for cell in own.get(i, [])]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=copy.deepcopy(chapter.notebook.metadata))
-    return Merged(notebook, flags)
+    return Merged(notebook, flags if len(flags) <= FLAGS else [*flags[:FLAGS], f"{len(flags) - FLAGS} more of this kind"])
 
 
 def _found(cells: list[NotebookNode], source: list[NotebookNode], blanks: list[NotebookNode]) -> list[int | None]:
@@ -213,7 +222,7 @@ def _adopt(source, blanks, answers: dict[int, list], own: dict[int, list], seen:
 
 def _names(source: str) -> set[str]:
     try:
-        return set(bound_names(source))
+        return set(bound_names(source)) if len(source) <= LONGEST else set()
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # whatever a student may have written
         return set()
 

@@ -18,8 +18,9 @@ import traceback
 
 import torch
 
-from autograder import wire
-from autograder.wire import Decoder, Encoder, WireError
+from autograder import frames, wire
+from autograder.frames import WireError
+from autograder.wire import Decoder, Encoder
 
 MESSAGE_LIMIT = 20_000  # characters of an exception's text
 FRAMES = 10  # of a traceback, the innermost
@@ -244,7 +245,7 @@ class Peer:
             decoder.links = linked
             result = decoder.decode(value)
             self.tail(decoder, tail)
-        except (TypeError, ValueError, IndexError, RuntimeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise WireError(f"no answer ({type(error).__name__})") from None
         return result
 
@@ -286,7 +287,7 @@ class Peer:
             # What was computed from a leaf may be changed in place, a leaf may not.
             decoder.links = [x.view_as(x) if type(s) is list and s[-1] == 2 else x for x, s in zip(leaves, links, strict=True)]
             dtype = wire.dtype(dtype)
-        except (TypeError, ValueError, IndexError, KeyError, RuntimeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise WireError(f"no question ({type(error).__name__})") from None
         self.nested += 1
         usual = torch.get_default_dtype()
@@ -383,10 +384,10 @@ class Peer:
         """Take it."""
 
     def write(self, frame, bulk) -> None:
-        wire.send(self.sock, frame, bulk)
+        frames.send(self.sock, frame, bulk)
 
     def read(self):
-        return wire.receive(self.sock)
+        return frames.receive(self.sock)
 
     def encode_other(self, encoder: Encoder, x):
         raise NotImplementedError

@@ -15,6 +15,7 @@ from functools import lru_cache
 SKIPPED = {"slow", "widget"}  # tags of experiments and widgets, which no test may need
 SETTING = re.compile(r"(manual_)?seed|setup|use|set_\w+|\w*filter\w*|chdir|register\w*|update|insert|append|install")
 """Names of functions that are called for what they set up for later cells."""
+LONGEST = 100_000  # characters of a cell whose syntax tree is made: a tree takes a thousand times the memory
 UNNAMED = "lambda", "listcomp", "setcomp", "dictcomp", "genexpr"
 BUILTIN = frozenset(dir(builtins))
 REFLECTING = {"globals", "locals", "vars", "dir", "eval", "exec", "get_ipython", "inspect", "In", "Out", "_ih", "__main__"}
@@ -56,10 +57,12 @@ class Uses:
 def uses(source: str) -> Uses:
     """Read a cell."""
     try:
+        if len(source) > LONGEST:
+            raise ValueError("too long")
         tree = ast.parse(source)
         table = symtable.symtable(source, "cell", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Uses(now=frozenset(re.findall(r"[^\W\d]\w*", source)), plain=False)
+        return Uses(now=frozenset(word[0] for word in re.finditer(r"[^\W\d]\w*", source)), plain=False)
     binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     order, later, called = _Order(), set(), set()
     order.visit(tree)

@@ -14,6 +14,7 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from autograder.chapters import Chapter, CourseError, regions, without_regions
+from autograder.scoring import shown_scores
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
 HIDDEN = ("HIDDEN TESTS", "SOLUTION", "MARK SCHEME")
@@ -81,8 +82,10 @@ def release(chapter: Chapter) -> None:
     """Write `release/<chapter>/`.
 
     Raises:
-        CourseError: if it would leak; nothing is replaced then.
+        CourseError: if it would leak, or a test shows its score where it should end in it; nothing is replaced then.
     """
+    if told := shown_scores(chapter.notebook):
+        raise CourseError("\n".join(told))
     with tempfile.TemporaryDirectory() as scratch:
         made = generate(chapter, Path(scratch) / "release", default_database(chapter.root))
         if found := leaks(chapter, made):
@@ -135,6 +138,7 @@ def secrets(chapter: Chapter) -> dict[str, str]:
         if cell.cell_type == "markdown" and cell.metadata.get("nbgrader", {}).get("solution"):
             found.update({line.strip(): f"written solution of {chapter.stem}" for line in cell.source.splitlines()})
             public -= {line.strip() for line in cell.source.splitlines()}
+
     for answer in load(chapter.answers) if chapter.answers.exists() else []:
         if answer.sentence:
             found[answer.sentence] = f"misconception of {answer.exercise}"

@@ -245,18 +245,27 @@ def enter(limits: Limits) -> None:
 
 
 def set_limits(limits: Limits) -> None:
-    """The limits that every system has. Address space counts from what the process has now."""
+    """The limits that every system has."""
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_size,
         resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_AS: _address_space() + limits.memory,
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         bounds[resource.RLIMIT_MSGQUEUE] = 0
     for kind, bound in bounds.items():
-        with contextlib.suppress(ValueError, OSError):  # an ordinary user cannot go above a lower limit, and need not
-            resource.setrlimit(kind, (bound, bound))
+        _limit(kind, bound)
+    limit_memory(limits)
+
+
+def limit_memory(limits: Limits) -> None:
+    """Bound the address space that this process may take beyond what it has."""
+    _limit(resource.RLIMIT_AS, _address_space() + limits.memory)
+
+
+def _limit(kind: int, bound: int) -> None:
+    with contextlib.suppress(ValueError, OSError):  # an ordinary user cannot go above a lower limit, and need not
+        resource.setrlimit(kind, (bound, bound))
 
 
 def _address_space() -> int:

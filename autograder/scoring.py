@@ -5,11 +5,15 @@
 the number that it is: `np.float64(0.25)` and `tensor(0.25)` are 0.25. `compat` is nbgrader's own rule to the letter.
 """
 
+import ast
 import math
 import re
 
+from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
-from nbgrader.utils import compute_checksum, determine_grade, is_solution
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution
+
+from autograder.chapters import grade_id
 
 POLICIES = ("fair", "compat")
 NUMBER = re.compile(
@@ -48,3 +52,19 @@ def score(cell: NotebookNode) -> float:
         earned = float(number["number"])
         return min(max(earned, 0.0), most) if math.isfinite(earned) else 0.0
     return 0.0 if SAYS_A_SCORE.search(cell.source) or text == "False" else most
+
+
+def shown_scores(notebook: NotebookNode) -> list[str]:
+    """A sentence for each test cell that prints or displays its score last: nbgrader gives it full points, whatever it shows."""
+    told = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or not is_grade(cell) or is_solution(cell):
+            continue
+        try:
+            last = ast.parse(TransformerManager().transform_cell(cell.source)).body[-1:]
+        except SyntaxError:
+            continue
+        match last:
+            case [ast.Expr(ast.Call(ast.Name("print" | "display" as how), [ast.Name(what)]))]:
+                told.append(f"{grade_id(cell)}: the test ends in {how}({what}), which gives full points; end it in {what}")
+    return told

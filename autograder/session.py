@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from nbformat import NotebookNode, v4
 
-from autograder import peer, wire
+from autograder import frames, peer, wire
+from autograder.frames import Closed, Late, WireError
 from autograder.peer import Failed, Peer, known_error
 from autograder.remote import FUNCTIONS, GRACE, PLAIN, RANDOM, randomness, same
-from autograder.wire import Closed, Decoder, Encoder, Late, WireError
+from autograder.wire import Decoder, Encoder
 from course.checks import Stopped
 
 OUTPUT_LIMIT = 2_000_000  # characters of the outputs of a cell
@@ -49,6 +50,7 @@ COMPUTING = (
 IMPORTABLE = {"torch", "numpy", "math", "cmath", "builtins", "operator", "itertools", "functools", "collections", "fractions"}
 IMPORTABLE |= {"random", "re", "string", "statistics", "sympy", "course", "dataclasses", "types", "enum", "abc", "typing"}
 STEPS = (lambda: torch.rand((), generator=torch.default_generator), np.random.random, random.random)
+NO_ANSWER = "The process of the student sent something that is no answer"
 LOST = "It was lost when the process of the student ended."
 
 
@@ -115,7 +117,7 @@ class Session(Peer):
         """
         found = self.ask("names", [name])
         if type(found) is not dict or not set(found) <= {name}:
-            raise self.lose("The process of the student sent something that is no answer.")
+            raise self.lose(f"{NO_ANSWER}.")
         for value in found.values():
             if hasattr(type(value), "_hold") or isinstance(value, RemoteType):
                 _keep(value, "_origin", name)
@@ -143,7 +145,7 @@ class Session(Peer):
             return answer(*args, **kwargs), (args, kwargs)
         found = self.ask("call", answer, list(args), kwargs, True)
         if type(found) is not list or len(found) != 3 or type(found[1]) is not list or type(found[2]) is not dict:
-            raise self.lose("The process of the student sent something that is no answer.")
+            raise self.lose(f"{NO_ANSWER}.")
         value, args, kwargs = found
         return value, (tuple(args), kwargs)
 
@@ -179,18 +181,18 @@ class Session(Peer):
             raise self.lose(self.sentence) from None
         except Closed:
             raise self.lose(None) from None
-        except WireError as error:
-            if self.writing:  # a value of the tests that is too large
-                raise ValueError(f"an argument cannot be handed over: {error}") from None
-            raise self.lose(f"The process of the student sent something that is no answer ({error}).") from None
-        except (Stopped, KeyboardInterrupt):
-            if self.nested == 0 and self.sock is not None:  # the ends are out of step
+        except Exception as error:
+            if self.writing:  # what the tests wanted to hand over
+                raise error if not isinstance(error, WireError) else ValueError(f"an argument is too large: {error}") from None
+            raise self.lose(f"{NO_ANSWER} ({error if isinstance(error, WireError) else type(error).__name__}).") from None
+        except BaseException:
+            if self.nested == 0 and self.sock is not None:  # a limit of the tests: the ends are out of step
                 self.lose("The tests took too long.")
             raise
         try:
             error = self._rebuilt(*told)
-        except (WireError, TypeError, ValueError, IndexError, KeyError) as problem:
-            raise self.lose(f"The process of the student sent something that is no answer ({type(problem).__name__}).") from None
+        except Exception as problem:
+            raise self.lose(f"{NO_ANSWER} ({type(problem).__name__}).") from None
         raise error
 
     def _left(self, limit: float, sentence: str) -> tuple[float, str]:
@@ -291,19 +293,19 @@ class Session(Peer):
             file = f"<your answer {hash(text) & 0xFFFFFF:06x}>"
             linecache.cache[file] = len(text), None, text.splitlines(True), file
             frame = types.FunctionType(_here.__code__.replace(co_name=name, co_qualname=name, co_filename=file), globals())()
-            found = types.TracebackType(found, frame, frame.f_lasti, number)
+            found = types.TracebackType(found, frame, -1, number)  # an index would give the lines of `_here`
         return found
 
     # ------------------------------------------------------------ frames
 
     def write(self, frame, bulk):
         self.writing = True
-        wire.send(self.sock, frame, bulk, self.deadline)
+        frames.send(self.sock, frame, bulk, self.deadline)
         self.writing = False
 
     def read(self):
         self.writing = False
-        return wire.receive(self.sock, self.deadline)
+        return frames.receive(self.sock, self.deadline)
 
     def head(self, encoder):
         self.writing = True
@@ -641,7 +643,7 @@ def _operator(name: str):
         if name == "next":
             found = self._session.ask("next", self)
             if type(found) is not list or len(found) > 1:
-                raise self._session.lose("The process of the student sent something that is no answer.")
+                raise self._session.lose(f"{NO_ANSWER}.")
             if not found:
                 raise StopIteration
             return found[0]

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import sys
@@ -21,11 +22,11 @@ import numpy as np
 import torch
 from nbformat import NotebookNode, v4
 
-from autograder import peer, session, wire
+from autograder import frames, peer, session, wire
 from autograder.answers import explainer, load
 from autograder.chapters import bound_names, exercise_id
 from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
-from autograder.sandbox import Limits
+from autograder.sandbox import Limits, limit_memory
 from autograder.session import Session
 from autograder.shell import NotebookShell, warm_shell
 from course import checks
@@ -47,7 +48,7 @@ def main() -> NoReturn:
     gc.freeze()  # a collection in a child would write to every page that it shares with this process
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(wire.Closed):
+    with contextlib.suppress(frames.Closed):
         _template(control, None)
     _exit(0)
 
@@ -57,8 +58,8 @@ def _template(control: socket.socket, chapter: "Chapter | None") -> None:
     while True:
         data, descriptors, *_ = socket.recv_fds(control, 1, 1)
         if not data:
-            raise wire.Closed
-        request = json.loads(wire.receive(control)[0])
+            raise frames.Closed
+        request = json.loads(frames.receive(control)[0])
         theirs = socket.socket(fileno=descriptors[0])
         pid = os.fork()
         if pid == 0:
@@ -70,12 +71,12 @@ def _template(control: socket.socket, chapter: "Chapter | None") -> None:
                 else:
                     Run(theirs, chapter, request).run()
                 code = 0
-            except wire.Closed:
+            except frames.Closed:
                 code = 0
             finally:
                 _exit(code)
         theirs.close()
-        wire.send(control, pid, [])
+        frames.send(control, pid, [])
 
 
 class Chapter:
@@ -132,6 +133,7 @@ class Run:
 
     def run(self) -> None:
         """Run the cells; the outputs of tests and of the student's are sent as they come, those of others if they fail."""
+        limit_memory(self.limits)  # a range of a student is small until a test makes a list of it
         shell = NotebookShell.instance()
         answers = self.chapter.told
         os.environ[checks.SEED_VARIABLE] = str(self.seed)
@@ -140,6 +142,7 @@ class Run:
         for seed in (random.seed, np.random.seed, torch.manual_seed):
             seed(self.seed)
         signal.signal(signal.SIGALRM, self._too_long)
+        _limit_memory(self.limits.memory)
         there, here = student_side(self.cells), tests_side(self.cells, self.chapter.words)
         read = frozenset().union(*(cell.uses.reads for cell in self.cells if cell.index in here))
         student: set[str] = set()  # names that are the student's as of this cell
@@ -231,7 +234,7 @@ class Run:
             self.tell("start")
             data, descriptors, *_ = socket.recv_fds(self.control, 1, 1)
             if not data or not descriptors:
-                raise wire.Closed
+                raise frames.Closed
         finally:
             self.busy = False
             self.seconds["start"] += time.monotonic() - begin
@@ -242,17 +245,25 @@ class Run:
         self.busy = True
         try:
             self.tell("kill")
-            told, _ = wire.receive(self.control)
+            told, _ = frames.receive(self.control)
         finally:
             self.busy = False
         return told
 
     def tell(self, *what) -> None:
-        wire.send(self.control, list(what), [])
+        frames.send(self.control, list(what), [])
 
     def _tell_outputs(self, cell: Cell, outputs: list) -> None:
         data = json.dumps(outputs, default=str, skipkeys=True).encode("utf-8", "replace")
-        wire.send(self.control, ["cell", cell.index, len(data)], [data])
+        frames.send(self.control, ["cell", cell.index, len(data)], [data])
+
+
+def _limit_memory(more: int) -> None:
+    """Let this process grow by so many bytes at most, whatever the student's side sends."""
+    with contextlib.suppress(OSError, ValueError):  # no /proc
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        size = pages * resource.getpagesize() + more
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _record(shell: NotebookShell, output: NotebookNode) -> None:

@@ -1,33 +1,28 @@
-"""Frames between the student's process and the tests' process: values only, nothing that can execute.
+"""Values in the frames between the student's process and the tests' process: nothing that can execute.
 
-A frame is a small msgpack structure and, behind it, the bytes of its arrays and tensors. Everything
-but None, booleans, numbers, text and bytes is a list that starts with a tag; what a tag means is
-decoded here for plain values, and by the two ends for what stays where it is (functions, objects).
+A value is what msgpack takes: None, booleans, numbers, text and bytes are themselves, everything else is a
+list that starts with a tag. What a tag means is decoded here for plain values, and by the two ends for
+what stays where it is (functions, objects). The bytes of arrays and tensors stand behind the structure.
 
-The tests' side reads frames that student code may have written. Each limit below is kept before
-memory is taken for what is beyond it, and every frame that is not as it should be is a `WireError`.
+The tests' side reads values that student code may have written. Each limit is kept before memory is taken for
+what is beyond it, and whatever is not as it should be is a `WireError`.
 """
 
 import array
 import collections
 import math
-import socket
-import struct
-import time
+import sys
 from collections.abc import Callable
 
-import msgpack
 import numpy as np
 import torch
 
-STRUCTURE_LIMIT = 4 << 20  # bytes of msgpack in a frame
-BULK_LIMIT = 128 << 20  # bytes of arrays and tensors in a frame
+from autograder.frames import BULK_LIMIT, WireError
+
 COUNT_LIMIT = 1_000_000  # values in a frame
 DEPTH_LIMIT = 100  # of lists in lists
 DIGIT_LIMIT = 20_000  # of a whole number or a rational
 PACKED = 16  # plain numbers in a row from which they travel as one array
-
-_HEADER = struct.Struct("<II")
 _ALIGN = 16
 
 (
@@ -75,96 +70,6 @@ _MAPPINGS = {"OrderedDict": collections.OrderedDict, "Counter": collections.Coun
 _DTYPES = {str(x).removeprefix("torch."): x for x in vars(torch).values() if isinstance(x, torch.dtype)}
 _TENSORS = {name: x for name, x in _DTYPES.items() if not x.is_complex or x.itemsize >= 8}
 _KINDS = "biufcSUmM"  # of numpy arrays that hold no objects
-
-
-class WireError(Exception):
-    """A frame that is no frame, or that is larger or deeper than what is taken."""
-
-
-class Late(Exception):
-    """The other side did not answer in time."""
-
-
-class Closed(Exception):
-    """The other side is gone."""
-
-
-# ---------------------------------------------------------------- frames
-
-
-def send(sock: socket.socket, structure, bulk: list, deadline: float | None = None) -> None:
-    """Write one frame.
-
-    Args:
-        structure: what msgpack takes.
-        bulk: the bytes of its arrays, each a multiple of the alignment long.
-        deadline: of `time.monotonic`; without one the other side is waited for.
-
-    Raises:
-        WireError: if the frame is too large.
-        Late, Closed: if it cannot be written.
-    """
-    packed = msgpack.packb(structure, use_bin_type=True)
-    size = sum(map(len, bulk))
-    if len(packed) > STRUCTURE_LIMIT or size > BULK_LIMIT:
-        raise WireError(f"it takes more than {(STRUCTURE_LIMIT if len(packed) > STRUCTURE_LIMIT else BULK_LIMIT) >> 20} MB")
-    try:
-        _timeout(sock, deadline)
-        sock.sendall(b"".join([_HEADER.pack(len(packed), size), packed, *bulk]))
-    except TimeoutError:
-        raise Late from None
-    except OSError:
-        raise Closed from None
-
-
-def receive(sock: socket.socket, deadline: float | None = None):
-    """Read one frame: its structure and a bytearray of its arrays.
-
-    Raises:
-        WireError: if it is no frame or too large.
-        Late, Closed: if it does not come.
-    """
-    head = _read(sock, _HEADER.size, deadline)
-    length, size = _HEADER.unpack(head)
-    if length > STRUCTURE_LIMIT or size > BULK_LIMIT:
-        raise WireError(f"a frame of {length + size:,} bytes")
-    packed, bulk = _read(sock, length, deadline), _read(sock, size, deadline)
-    try:
-        structure = msgpack.unpackb(packed, raw=False, use_list=True, ext_hook=_no_extension, max_map_len=0)
-    except Exception as error:
-        raise WireError(f"no msgpack ({type(error).__name__})") from None
-    return structure, bulk
-
-
-def _no_extension(code, data):
-    raise ValueError("no extension types")
-
-
-def _read(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
-    data = bytearray(size)
-    view, done = memoryview(data), 0
-    try:
-        while done < size:
-            _timeout(sock, deadline)
-            got = sock.recv_into(view[done:])
-            if not got:
-                raise Closed
-            done += got
-    except TimeoutError:
-        raise Late from None
-    except OSError:
-        raise Closed from None
-    return data
-
-
-def _timeout(sock: socket.socket, deadline: float | None) -> None:
-    if deadline is None:
-        sock.settimeout(None)
-        return
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    sock.settimeout(left)
 
 
 # ---------------------------------------------------------------- values
@@ -375,13 +280,8 @@ def _encode_other(encoder, x):
         return _encode_scalar(encoder, x)
     if isinstance(x, tuple) and kind.__module__ == "torch.return_types":
         return [NAMED_TUPLE, kind.__name__, list(kind.__match_args__), *map(encoder.encode, x)]
-    if kind.__module__.partition(".")[0] == "sympy":
-        import sympy
-
-        if isinstance(x, sympy.Basic) and not isinstance(x, sympy.MatrixBase):
-            return _encode_symbolic(encoder, x)
-        if isinstance(x, sympy.MatrixBase):
-            return _encode_matrix(encoder, x)
+    if (sympy := sys.modules.get("sympy")) and isinstance(x, sympy.Basic | sympy.MatrixBase):
+        return (_encode_matrix if isinstance(x, sympy.MatrixBase) else _encode_symbolic)(encoder, x)
     if encoder.other is not None:
         return encoder.other(encoder, x)
     raise TypeError(f"{kind.__name__} cannot travel")

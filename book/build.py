@@ -3,6 +3,7 @@
 Solutions are in the book only when the environment has SOLUTIONS=show.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -15,7 +16,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, front, generated, metadata, pages, proofs
+from book import data, evidence_pages, front, generated, metadata, pages, planning, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -137,6 +138,8 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
         "reference/errata.md": generated.errata(registry),
         "reference/symbols.md": (root / "book" / "reference" / "symbols.md").read_text(encoding="utf-8"),
     }
+    made["teaching/grading.md"] = (ROOT / "book" / "teaching" / "grading.md").read_text(encoding="utf-8")
+    made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

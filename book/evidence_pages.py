@@ -169,7 +169,7 @@ def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
         "",
         f'The script wrote the record that the tests read. <a href="../../records/{stem}.json" download>The record</a>, with the result of every seed.',
         "",
-        "| In the record | |",
+        "| In the record | Value |",
         "|:---|:---|",
     ]
     lines += [f"| {key} | {_short(value)} |" for key, value in record.items() if len(str(value)) < FACT]

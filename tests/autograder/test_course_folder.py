@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from autograder.chapters import CourseError, grade_id
 from autograder.cli import app
 from autograder.course_folder import Release, sheets
+from autograder.scoring import shown_scores
 
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
@@ -235,6 +236,25 @@ def test_an_unknown_assignment_is_told_with_those_there_are(course, tmp_path):
     done = call("grade", "--course", tmp_path / "none", "week1")
     assert done.exit_code == 2 and "is no folder" in done.output
     assert call("grade", "--course", course).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("score = 1\nprint(score)", "print(score)"),
+        ("%matplotlib inline\nearned = 1\ndisplay(earned)", "display(earned)"),
+        ("score = 1\nscore", None),
+        ("%%capture\nassert True", None),
+        ("assert True\nprint('done')", None),
+        ("", None),
+        ("def f(:", None),
+    ],
+)
+def test_a_test_that_shows_its_score_in_place_of_ending_in_it_is_told(source, told):
+    found = shown_scores(new_notebook(cells=[new_code_cell(source, metadata=named("test_a", 2))]))
+    assert found == (
+        [f"test_a: the test ends in {told}, which gives full points; end it in {told[told.index('(') + 1 : -1]}"] if told else []
+    )
 
 
 def test_a_source_of_an_old_schema_is_told(tmp_path):

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from typer.testing import CliRunner
 
 from autograder.chapters import CourseError, find_chapters, grade_id
+from autograder.cli import app
 from autograder.grade import Book, Options, grade
 
 SEED = Options(seed=1)
@@ -212,6 +214,15 @@ def test_a_device_a_pipe_and_a_huge_file_stop_nobody(toy, tmp_path):
     }
     table = scores(chapter, Book(chapter.root))
     assert table.pop("good") == [3, 1, 1, 0] and set(map(tuple, table.values())) == {(0, 0, 0, 0)}
+
+
+def test_a_name_that_no_gradebook_holds_is_told_and_stops_nobody(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    hand_in(chapter, os.fsdecode(b"a\xffb"), raw=b"")
+    hand_in(chapter, "good", raw=b"")
+    done = CliRunner().invoke(app, ["grade", "--root", str(chapter.root)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert done.exit_code == 1 and "a?b ch99: not graded: ValueError: the name of the student's folder" in done.output
+    assert "1 submissions graded" in done.output and set(scores(chapter, Book(chapter.root))) == {"good"}
 
 
 def test_manual_scores_and_comments_survive_a_regrade(toy, tmp_path):

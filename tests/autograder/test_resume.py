@@ -166,7 +166,7 @@ def whole(chapter, students: int) -> None:
             assert kept.metadata.autograder.points == {g.name: g.auto_score for g in notebook.grades}
 
 
-KILLER = """
+STAND_IN = """
 import os, random, signal, sys, time
 
 from nbformat import v4
@@ -188,6 +188,11 @@ def run(notebook, *_, **__):  # stands in for what takes minutes; everything els
 
 
 module.run_notebook = run
+"""
+
+KILLER = (
+    STAND_IN
+    + """
 moments, killed = random.Random(7), 0
 while True:
     child = os.fork()  # the same imports for every run
@@ -206,6 +211,7 @@ while True:
     killed += 1
 print(killed, ended)
 """
+)
 
 
 def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(chapter):
@@ -220,3 +226,18 @@ def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(chapter):
         **{f"s{i}": (3, 1, 0)[i] for i in range(3)},
         **{f"t{i:02}": (3, 1, 0)[i % 3] for i in range(30)},
     }
+
+
+def test_several_runs_at_once_write_every_row_once(chapter):
+    for i in range(9):
+        hand_in(chapter, f"t{i:02}", DOUBLES[i % 3])
+    code = STAND_IN + 'app(["grade", "--root", sys.argv[1], "--jobs", "2"])'
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(chapter.root)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for _ in range(3)
+    ]
+    said = [run.communicate()[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], said
+    whole(chapter, 12)

@@ -409,8 +409,6 @@ def test_all_of_this_as_an_ordinary_user(template, tmp_path):
     shutil.copytree(matplotlib.get_cachedir(), cache)
     for path in (tmp_path, *tmp_path.rglob("*")):
         os.chown(path, ORDINARY, ORDINARY)
-    tmp_path.parent.parent.chmod(0o711)
-    tmp_path.parent.chmod(0o711)
     reached = [sys.prefix, sys.base_prefix, str(ROOT), str(tmp_path)]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'tmp'}"]
     command += ["-k", "not end_with and not refuses", __file__]  # what starts templates of its own is the same for all users

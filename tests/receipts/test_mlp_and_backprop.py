@@ -1,9 +1,13 @@
 """Evidence for the formulas of f04_mlp_and_backprop. The loss is the mean over N rows of squared distances."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import sympy as sp
 import torch
+
+from course.mlp_and_backprop import Scalar
 
 
 def symbols_of(name: str, rows: int, columns: int) -> sp.Matrix:
@@ -130,3 +134,62 @@ def test_n_w12(net):
             step[index] = 1e-5
             up, down = [loss(**{"W1": W1, "W2": W2, name: net[name] + sign * step}) for sign in (1, -1)]
             assert abs((up - down) / 2e-5 - value[index]) <= 1e-8
+
+
+@pytest.mark.receipt("f04-collapse", "derived")
+@pytest.mark.parametrize(("N", "d_in", "d_hidden", "d_out"), [(1, 1, 1, 1), (2, 3, 2, 3)])
+def test_f04_collapse(N, d_in, d_hidden, d_out):
+    X, W1, b1 = symbols_of("x", N, d_in), symbols_of("w", d_in, d_hidden), symbols_of("b", 1, d_hidden)
+    W2, b2, ones = symbols_of("v", d_hidden, d_out), symbols_of("c", 1, d_out), sp.ones(N, 1)
+    assert same((X * W1 + ones * b1) * W2 + ones * b2, X * (W1 * W2) + ones * (b1 * W2 + b2))
+
+
+@pytest.mark.receipt("f04-count", "computed")
+def test_f04_count():
+    for d_in, d_out in np.random.default_rng(1).integers(1, 200, size=(30, 2)):
+        layer = torch.nn.Linear(int(d_in), int(d_out))
+        assert sum(p.numel() for p in layer.parameters()) == (d_in + 1) * d_out
+
+
+@pytest.mark.receipt("f04-layers", "computed")
+@pytest.mark.parametrize("depth", [2, 3, 4, 6])
+def test_f04_layers(depth):
+    generator = np.random.default_rng(depth)
+    widths = generator.integers(1, 6, size=depth + 1)
+    W = [generator.normal(size=(a, b)) for a, b in pairwise(widths)]
+    b = [generator.normal(size=n) for n in widths[1:]]
+    X, Y = generator.normal(size=(7, widths[0])), generator.normal(size=(7, widths[-1]))
+    Z, A = [None], [X]
+    for weights, bias in zip(W, b, strict=True):
+        Z.append(A[-1] @ weights + bias)
+        A.append(np.tanh(Z[-1]))
+    delta = 2 / len(X) * (Z[-1] - Y)
+    leaves = [torch.tensor(w, requires_grad=True) for w in W]
+    out = torch.tensor(X)
+    for layer, (leaf, bias) in enumerate(zip(leaves, b, strict=True), start=1):
+        out = out @ leaf + torch.tensor(bias)
+        out = torch.tanh(out) if layer < depth else out
+    mean_of_squares(out, torch.tensor(Y)).backward()
+    for layer in range(depth, 0, -1):
+        assert close(A[layer - 1].T @ delta, leaves[layer - 1].grad.numpy())
+        if layer > 1:
+            delta = delta @ W[layer - 1].T * (1 - np.tanh(Z[layer - 1]) ** 2)
+
+
+@pytest.mark.receipt("f04-reverse", "computed")
+def test_f04_reverse():
+    for seed in range(50):
+        generator = np.random.default_rng(seed)
+        values = generator.normal(size=4)
+        mine, theirs = [Scalar(v) for v in values], [torch.tensor(v, requires_grad=True) for v in values]
+        made, checked = list(mine), list(theirs)
+        for _ in range(15):
+            i, j, kind = generator.integers(len(made)), generator.integers(len(made)), generator.integers(3)
+            for numbers in (made, checked):
+                a, b = numbers[i], numbers[j]
+                numbers.append(a + b if kind == 0 else (a * b).tanh() if kind == 1 else a.tanh())
+        made[-1].backward()
+        checked[-1].backward()
+        assert made[-1].value == pytest.approx(checked[-1].item(), rel=1e-12)
+        for one, other in zip(mine, theirs, strict=True):
+            assert one.grad == pytest.approx(0.0 if other.grad is None else other.grad.item(), rel=1e-9, abs=1e-15)

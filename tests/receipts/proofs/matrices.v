@@ -19,6 +19,9 @@ Definition transpose (A : nat -> nat -> R) (i j : nat) : R := A j i.
 Definition apply_matrix (k : nat) (A : nat -> nat -> R) (x : nat -> R) (i : nat) : R :=
   \sum_(l < k) (A i l * x l).
 
+(** The trace of a square matrix with n rows. *)
+Definition trace (n : nat) (A : nat -> nat -> R) : R := \sum_(i < n) A i i.
+
 (** The inner product of two vectors of k entries. *)
 Definition dot (k : nat) (x y : nat -> R) : R := \sum_(l < k) (x l * y l).
 

@@ -25,15 +25,6 @@ Definition along (X D : nat -> nat -> R) (t : R) (i j : nat) : R := X i j + t * 
 Definition has_gradient (m n : nat) (f : (nat -> nat -> R) -> R) (X G : nat -> nat -> R) : Prop :=
   forall D, is_derive (fun t => f (along X D t)) 0 (entrywise m n G D).
 
-(** The trace of a square matrix with n rows. *)
-Definition trace (n : nat) (A : nat -> nat -> R) : R := \sum_(i < n) A i i.
-
-Lemma entrywise_scale_r m n G D t : entrywise m n G (fun i j => t * D i j) = t * entrywise m n G D.
-Proof.
-  unfold entrywise; rewrite <- sum_scale_l; apply sum_ext; intros i _.
-  rewrite <- sum_scale_l; apply sum_ext; intros j _; ring.
-Qed.
-
 Lemma matmul_along_r m A X D t : matmul m A (along X D t) = along (matmul m A X) (matmul m A D) t.
 Proof.
   apply functional_extensionality; intros i; apply functional_extensionality; intros j.

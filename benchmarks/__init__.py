@@ -1,0 +1,1 @@
+"""Measurements that are recorded: of speed, and of agreement with nbgrader."""

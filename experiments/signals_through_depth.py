@@ -1,0 +1,135 @@
+"""How far do random ReLU networks wander from the expected mean square? And what does loss scaling do for training in 16 bits?
+
+Writes course/data/records/signals_through_depth.json. The first part takes one CPU core under a minute. The second
+trains on a GPU if there is one; with --small it trains five seeds of a small network, under a minute on a CPU:
+
+    python experiments/signals_through_depth.py --small
+"""
+
+import argparse
+import json
+import math
+import platform
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course.device import best_device
+
+RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "signals_through_depth.json"
+WIDTHS = [32, 64, 128]
+DEPTHS = [10, 20, 50, 100]
+SEEDS = 200
+WAYS = {
+    "float32": (None, 1.0),
+    "bfloat16": (torch.bfloat16, 1.0),
+    "float16": (torch.float16, 1.0),
+    "float16, scaled": (torch.float16, 2.0**24),
+}  # autocast's dtype and the first loss scale
+TARGETS = 1e-3  # their size: what makes the gradients small
+
+
+def log_squares(width: int, seed: int) -> np.ndarray:
+    """ln of the mean square of the pre-activations behind 1 … 100 ReLU layers, less that of the first layer."""
+    rng = np.random.default_rng([seed, width])
+    z, logs = rng.normal(size=width, scale=math.sqrt(2)), []
+    start = math.log(np.mean(z**2))
+    for _ in range(max(DEPTHS)):
+        z = np.maximum(z, 0) @ rng.normal(size=(width, width), scale=math.sqrt(2 / width))
+        logs.append(math.log(np.mean(z**2)) - start)
+    return np.array(logs)
+
+
+def row(width: int, depth: int, values: np.ndarray) -> dict:
+    """Variance and mean over seeds, with 95% intervals (normal approximation; the variance's by its fourth moment)."""
+    squares = (values - values.mean()) ** 2
+    return {
+        "width": width,
+        "depth": depth,
+        "variance": float(values.var(ddof=1)),
+        "variance_half_width": float(1.96 * squares.std(ddof=1) / math.sqrt(len(values))),
+        "mean": float(values.mean()),
+        "mean_half_width": float(1.96 * values.std(ddof=1) / math.sqrt(len(values))),
+        "theory": 5 * depth / width,
+    }
+
+
+def train(way: str, seed: int, width: int, steps: int, device: torch.device) -> float:
+    """The share of the targets' mean square that a perceptron has not learned after `steps` steps of Adam.
+
+    Targets are TARGETS·sin of a sum of inputs. A step with an infinite gradient is skipped and halves the scale.
+    """
+    dtype, scale = WAYS[way]
+    torch.manual_seed(seed)
+    X = torch.randn(2048, 16)  # (N, d)
+    y = TARGETS * X[:, :4].sum(dim=1, keepdim=True).sin()  # (N, 1)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(16, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 1)
+    )
+    with torch.no_grad():
+        net[-1].weight.mul_(TARGETS)
+        net[-1].bias.zero_()
+    X, y, net = X.to(device), y.to(device), net.to(device)
+    groups = [{"params": net[:-1].parameters(), "lr": 1e-2}, {"params": net[-1].parameters(), "lr": 1e-2 * TARGETS}]
+    optimiser = torch.optim.Adam(groups, eps=1e-20)
+    for _ in range(steps):
+        rows = torch.randint(len(X), (512,)).to(device)
+        with torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None):
+            out = net(X[rows])
+        optimiser.zero_grad()
+        (scale * (out.float() - y[rows]).square().mean()).backward()
+        for parameter in net.parameters():
+            parameter.grad /= scale
+        if all(parameter.grad.isfinite().all() for parameter in net.parameters()):
+            optimiser.step()
+        else:
+            scale /= 2
+    with torch.no_grad():
+        return float((net(X) - y).square().mean() / y.square().mean())
+
+
+def train_all(small: bool) -> dict:
+    """All ways, with intervals over seeds."""
+    device = torch.device("cpu") if small else best_device()
+    settings = (
+        {"width": 64, "steps": 300, "seeds": list(range(5))}
+        if small
+        else {"width": 1024, "steps": 3000, "seeds": list(range(10))}
+    )
+    rows = []
+    for way in WAYS:
+        left = np.array([train(way, seed, settings["width"], settings["steps"], device) for seed in settings["seeds"]])
+        half = 1.96 * left.std(ddof=1) / math.sqrt(len(left))
+        rows.append({"way": way, "left": round(float(left.mean()), 4), "half_width": round(float(half), 4)})
+    return {"settings": {**settings, "targets": TARGETS, "device": device.type, "torch": torch.__version__}, "rows": rows}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="train a small network on the CPU")
+    torch.set_num_threads(1)
+    training = train_all(parser.parse_args().small)
+    rows = []
+    for width in WIDTHS:
+        logs = np.stack([log_squares(width, seed) for seed in range(SEEDS)])  # (SEEDS, 100)
+        rows += [row(width, depth, logs[:, depth - 1]) for depth in DEPTHS]
+    ratios = [r["variance"] / r["theory"] for r in rows]
+    record = {
+        "what": "ln of the mean square behind L ReLU layers of width n with He's variance, over random networks and inputs",
+        "prediction": "variance 5 L / n, mean minus half of it",
+        "null_model": "variance 0: every network keeps the expected mean square",
+        "settings": {"widths": WIDTHS, "depths": DEPTHS, "seeds": list(range(SEEDS)), "dtype": "float64"},
+        "interval": "± 1.96 standard errors over seeds",
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "machine": f"one CPU core, {platform.machine()}",
+        "judged": {"least_ratio": round(min(ratios), 3), "largest_ratio": round(max(ratios), 3)},
+        "training": training,
+        "rows": [{k: round(v, 5) if isinstance(v, float) else v for k, v in r.items()} for r in rows],
+    }
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    print(json.dumps([record["judged"], training["rows"]], indent=1))
+
+
+if __name__ == "__main__":
+    main()
