@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder import engine
 from autograder.engine import Limits
+from autograder.release import release
+from tests.autograder.conftest import RIGHT, HandIn
 
 
 def test_right_answers_get_full_points(perfect, full):
@@ -197,3 +200,13 @@ def test_an_error_in_an_answer_is_told_with_the_students_own_line(perfect):
     perfect.answer(double="def half(x):\n    return x / 0\n\n\ndef double(x):\n    return half(2)")
     perfect.run()
     assert "ZeroDivisionError: division by zero, in half: `return x / 0`" in perfect.said("ch99-double")
+
+
+def test_tests_that_an_answer_keeps_busy_are_ended_and_the_next_ones_run(make, cells, monkeypatch):
+    monkeypatch.setattr(engine, "GRACE", 1.0)
+    cells[8].source = cells[8].source.replace("check(three=three).is_number()", "sum(range(three))")
+    chapter = make(cells=cells)
+    release(chapter)
+    student = HandIn(chapter).answer(**RIGHT | {"three": "three = 10**14"})
+    assert student.run(limits=Limits(call=1, cell=1, notebook=60)) == {"double": 3.0, "three": 0.0, "letter": 1.0}
+    assert student.flags == ["the tests of a cell did not end and were stopped"]
