@@ -226,7 +226,7 @@ def make_course(root, chapters=None, **reference):
     chapters = {"t01_coins": coins(), "t02_dice": dice()} if chapters is None else chapters
     toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text())
     listed = [{"file": f"{stem}/{stem}"} for stem in ("t01_coins", "t02_dice", "t03_not_written")]
-    toc["parts"] = [{"caption": "Chance", "chapters": listed}, toc["parts"][-1]]
+    toc["parts"] = [{"caption": "Chance", "chapters": listed}, *toc["parts"][-2:]]  # and the pages that are no chapters
     (root / "book" / "_toc.yml").write_text(yaml.safe_dump(toc, sort_keys=False))
     for stem, notebook in chapters.items():
         (root / "source" / stem).mkdir(parents=True, exist_ok=True)
