@@ -34,6 +34,9 @@ console = Console()
 
 Chapters = Annotated[list[str] | None, typer.Argument(help="Chapters, such as ch04 or ch04_attention; all without one.")]
 Root = Annotated[Path | None, typer.Option(help="The course folder; without it the one that this folder is in.")]
+Course = Annotated[
+    Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="How many processes at once.")]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -41,6 +44,20 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 def chosen(names: list[str] | None, root: Path | None) -> list[Chapter]:
     try:
         return find_chapters(find_root(root), names)
+    except CourseError as error:
+        stop(error)
+
+
+def notebooks(names: list[str] | None, root: Path | None, course: Path | None) -> list[Chapter]:
+    """The chapters that were named, or the notebooks of assignments of another course."""
+    from autograder.course_folder import sheets
+
+    if course is None:
+        return chosen(names, root)
+    if not names:
+        stop("name the assignment, such as --course DIR ps1")
+    try:
+        return [sheet for name in names for sheet in sheets(course, name)]
     except CourseError as error:
         stop(error)
 
@@ -184,9 +201,7 @@ Sandboxed = Annotated[
 def grade(
     names: Chapters = None,
     root: Root = None,
-    course: Annotated[
-        Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
-    ] = None,
+    course: Course = None,
     export: Annotated[
         list[Path] | None,
         typer.Option("--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/."),
@@ -215,22 +230,16 @@ def grade(
     submission could not be graded; 2 unknown chapter, missing release or nothing to grade; 3 the gradebook cannot
     be used; 4 no space left, or no permission to write; 5 no sandbox on this machine; 130 interrupted.
     """
-    from autograder.course_folder import sheets
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
     from autograder.scoring import shown_scores
 
     try:
-        if course is not None:
-            if not names:
-                stop("name the assignment: autograder grade --course DIR ASSIGNMENT")
-            chapters = [sheet for name in names for sheet in sheets(course, name)]
-            for sheet in chapters:
-                for told in shown_scores(sheet.notebook):
-                    console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
-        else:
-            chapters = chosen(names, root)
+        chapters = notebooks(names, root, course)
+        for sheet in chapters if course is not None else []:
+            for told in shown_scores(sheet.notebook):
+                console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
         for path in export or []:
             took = collect(path, chapters)
             for one in took:
@@ -301,6 +310,7 @@ def doctor():
 def feedback(
     names: Chapters = None,
     root: Root = None,
+    course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
@@ -309,7 +319,7 @@ def feedback(
     from autograder.release import default_database
 
     pages = []
-    for chapter in chosen(names, root):
+    for chapter in notebooks(names, root, course):
         try:
             pages += write_feedback(chapter, db or default_database(chapter.root), book)
         except NotGraded as error:
@@ -324,6 +334,7 @@ def feedback(
 def report(
     names: Chapters = None,
     root: Root = None,
+    course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
 ):
@@ -333,7 +344,7 @@ def report(
     """
     from autograder.release import default_database
 
-    chapters = chosen(names, root)
+    chapters = notebooks(names, root, course)
     show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
 
 

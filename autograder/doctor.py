@@ -77,6 +77,11 @@ def _view() -> str:
     return f"{len(sandbox.environment_paths())} paths of the environment, nothing else"
 
 
+NO_PROC = (
+    "no /proc: this container hides parts of it, so students get none, and only a cgroup bounds their processes' memory together"
+)
+
+
 def _student() -> str:
     sandbox.enter_view()
     pid = os.fork()
@@ -84,7 +89,7 @@ def _student() -> str:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     sandbox.enter_processes()
     sandbox.enter(Limits())
-    return "seen" if os.path.exists("/proc/self") else "none: this container hides parts of /proc, and a student gets no /proc"
+    return "seen" if os.path.exists("/proc/self") else NO_PROC
 
 
 def _filter() -> str:

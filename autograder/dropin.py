@@ -6,6 +6,7 @@ split and sandboxed. The notebooks run in the grading daemon (autograder/daemon.
 
 import contextlib
 import json
+import logging
 import os
 import re
 import secrets
@@ -16,6 +17,7 @@ from pathlib import Path
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
 from nbgrader import preprocessors
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum, Float, default
 
@@ -38,7 +40,7 @@ class Submissions(NotebookExporter):
         self.seeds = self._seeds()
         self._known: dict[tuple[str, str], tuple[Sheet, Release]] = {}
         # nbgrader believes a timestamp.txt that students can write, and gives up on one that says no time.
-        self._timestamp, self.places.get_existing_timestamp = self.places.get_existing_timestamp, self._received
+        self.places.get_existing_timestamp = self._received
 
     def from_filename(self, filename: str, resources: dict | None = None, **kw):
         where = resources["nbgrader"]
@@ -71,37 +73,32 @@ class Submissions(NotebookExporter):
         )
         where = re.fullmatch(pattern, str(folder))
         if where is None:
-            return self._timestamp(folder)
+            return CourseDirectory.get_existing_timestamp(self.places, folder)
         sheet = Sheet(Path(self.places.root), where["assignment_id"], where["assignment_id"])
         return received(sheet, where["student_id"], next(iter(sorted(Path(folder).glob("*.ipynb"))), None))[0]
 
 
-class InCourse(NbGraderPreprocessor):
-    """A preprocessor that knows whose notebook it has, and of what."""
-
-    def who(self, resources: dict) -> tuple[Sheet, str]:
-        return self.parent.known(resources)[0], resources["nbgrader"]["student"]
-
-    def tell(self, student: str, flags: list[str]) -> None:
-        for flag in flags:
-            self.log.warning("%s: %s", student, flag)
-
-
-class Merge(InCourse):
+class Merge(NbGraderPreprocessor):
     """The guard: what is graded is the source with the student's answers, whatever a submission looks like.
 
     Nothing that a student hands in makes it raise, so that no submission stops a batch.
     """
 
     def preprocess(self, nb: NotebookNode, resources: dict):
-        (sheet, release), (_, student), why = self.parent.known(resources), self.who(resources), resources["unreadable"]
+        (sheet, release), student = self.parent.known(resources), resources["nbgrader"]["student"]
+        why = resources["unreadable"]
         merged = merge(sheet, None if why else nb, release)
         path = sheet.folder("submitted", student) / f"{sheet.name}.ipynb"
         flags = [*filter(None, [why]), *received(sheet, student, path)[1], *merged.flags]
         _without_links(sheet.folder("submitted", student), sheet.folder("autograded", student))
         merged.notebook.metadata.autograder = NotebookNode(flags=flags)
-        self.tell(student, flags)
+        _tell(self.log, student, flags)
         return merged.notebook, resources
+
+
+def _tell(log: logging.Logger, student: str, flags: list[str]) -> None:
+    for flag in flags:
+        log.warning("%s: %s", student, flag)
 
 
 def _without_links(submitted: Path, graded: Path) -> None:
@@ -112,7 +109,7 @@ def _without_links(submitted: Path, graded: Path) -> None:
             copy.unlink()
 
 
-class Execute(InCourse, preprocessors.Execute):
+class Execute(preprocessors.Execute):
     """Runs the merged notebook split and sandboxed; it has the name of nbgrader's own, so that `--no-execute` is heard.
 
     When a notebook cannot be run at all, because this machine has no sandbox, say, it raises: nbgrader then records no
@@ -131,7 +128,7 @@ class Execute(InCourse, preprocessors.Execute):
         return os.environ.get("AUTOGRADER_SANDBOX", "full")
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None):
-        sheet, student = self.who(resources)
+        (sheet, _), student = self.parent.known(resources), resources["nbgrader"]["student"]
         limits = Limits(call=self.call_limit, cell=self.cell_limit, notebook=self.notebook_limit)
         seed = self.parent.seeds.get(sheet.folder("autograded", student) / f"{sheet.name}.ipynb", secrets.randbits(31))
         folder = sheet.folder("submitted", student)
@@ -140,5 +137,5 @@ class Execute(InCourse, preprocessors.Execute):
             flags += ask.run(nb, sheet, seed, limits, Path(place), self.sandbox)
         before = nb.metadata.autograder.flags
         nb.metadata.autograder = NotebookNode(seed=seed, flags=[*before, *flags])
-        self.tell(student, flags)
+        _tell(self.log, student, flags)
         return nb, resources

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import SubmittedNotebook
-from nbgrader.utils import is_grade, is_solution
+from nbgrader.utils import is_grade, is_solution, is_task
 from traitlets import Unicode
 
 from autograder.chapters import HEADER, SAME_AS, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
@@ -107,7 +107,7 @@ def parts(source: str) -> list[Part]:
 
 
 def results(test: str, told: Said) -> list[Part]:
-    """The parts of a test that ran, with what they said."""
+    """The parts of a test that ran, with what they said; what is said twice is said once."""
     shown = parts(test) if told.ended else []
     for failure in told.failures:
         name, _, text = failure.partition(": ")
@@ -116,6 +116,11 @@ def results(test: str, told: Said) -> list[Part]:
             shown.append(Part(name if text else "", 0, text or failure))
         else:
             part.failure = failure[len(part.name) + 2 :]
+    seen = set()
+    for part in shown:
+        if part.failure is not None and part.failure in seen:
+            part.failure = "As above."
+        seen.add(part.failure)
     return shown
 
 
@@ -178,10 +183,10 @@ def page(
         grade, graded = grades.get(task.name), cells.get(task.name)
         told = said(graded, own) if graded is not None else Said()  # an exercise that is newer than the grading
         score, points = known_score(grade), float(task.test.metadata.nbgrader.points)
-        by_hand = is_solution(task.test)
+        by_hand = is_solution(task.test) or is_task(task.test)
         names = [task.name] if by_hand else [grade_id(cell) for cell in task.cells if is_solution(cell)]
         tested = results(task.test.source, told)
-        empty = bool(tested) and all(part.failure and NOT_WRITTEN in part.failure for part in tested)
+        empty = bool(told.failures) and all(NOT_WRITTEN in line for line in told.failures) and all(p.failure for p in tested)
         section = None
         if task.section in chapter.sections and not READ.search("\n".join([*told.failures, told.named or ""])):
             section = Markup(f'<a href="{escape(address)}#{task.section}">{escape(chapter.sections[task.section])}</a>')
@@ -223,8 +228,8 @@ def page(
 class Task:
     """A graded cell of the source.
 
-    `name` is nbgrader's id, `id` the one that people read, `section` the slug of the section that it stands in, `cells`
-    are those since the last graded one.
+    `name` is nbgrader's id, `id` the one that people read, `section` the slug of the section that an exercise of a
+    chapter stands in, `cells` are those since the last graded one.
     """
 
     name: str
@@ -243,9 +248,9 @@ def tasks(chapter: Chapter) -> list[Task]:
             headings = re.findall(r"^##+ (.*)$", cell.source, re.MULTILINE)
             section = slug(headings[-1]) if headings else section
         since.append(cell)
-        if is_grade(cell):
+        if is_grade(cell) or is_task(cell):
             name = grade_id(cell)
-            found.append(Task(name, ids.get(name, name), section, since, cell))
+            found.append(Task(name, ids.get(name, name), section if name in ids else "", since, cell))
             since = []
     return found
 

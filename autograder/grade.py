@@ -25,7 +25,7 @@ from autograder import environment
 from autograder.chapters import Chapter, CourseError, grade_id
 from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
-from autograder.gradebook import Book, DiskError, GradebookError, told
+from autograder.gradebook import FULL, Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
 from autograder.merge import merge, read_submission, shown
 from autograder.outputs import inert
@@ -247,6 +247,8 @@ def grade(
             except CourseError:
                 raise
             except Exception as error:  # one submission is never another one's problem
+                if isinstance(error, OSError) and error.errno in FULL:
+                    raise
                 return failed(chapter, student, error)
 
         if scheduler is not None:

@@ -41,6 +41,7 @@ from autograder.chapters import Chapter, CourseError, exercise_id, grade_id
 from autograder.course_folder import Release
 from autograder.release import course_config, default_database, generate
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 PATIENCE = 60  # seconds for another writer to finish with an SQLite file
 
 
@@ -76,7 +77,7 @@ def told(db_url: str) -> Iterator[None]:
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise GradebookError(f"the gradebook's address {shown_url(db_url)!r} cannot be used: {error}") from None
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in (*FULL, errno.EACCES, errno.EPERM, errno.EROFS):
             where = f" ({error.filename})" if error.filename else ""
             raise DiskError(f"{os.strerror(error.errno)}{where}; mend that and run the same command again") from None
         raise

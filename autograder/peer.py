@@ -124,19 +124,26 @@ class Peer:
             return self.twin_of[id(tensor)]
         number = next(self.numbers) if number is None else number
         self.twins[number], self.twin_of[id(tensor)] = tensor, number
-        self.equal[number] = _state(tensor)
+        self.equal[number] = _State(tensor)
         return number
 
     def _changes(self, encoder: Encoder) -> list:
         changes = []
         for number, tensor in self.twins.items():
-            now, before = _state(tensor), self.equal[number]
-            if now == before:
+            before = self.equal[number]
+            data, grad = before is None or before.data_changed(tensor), before is None or before.grad_changed(tensor)
+            if not data and not grad and before.needs == tensor.requires_grad:
                 continue
-            self.equal[number] = now
-            data = wire.tensor(encoder, tensor.detach()) if now[0] != before[0] else None
-            grad = wire.tensor(encoder, tensor.grad.detach()) if tensor.grad is not None and now[1] != before[1] else None
-            changes.append([number, data, grad, tensor.grad is None, tensor.requires_grad])
+            self.equal[number] = _State(tensor)
+            changes.append(
+                [
+                    number,
+                    wire.tensor(encoder, tensor.detach()) if data else None,
+                    wire.tensor(encoder, tensor.grad.detach()) if grad and tensor.grad is not None else None,
+                    tensor.grad is None,
+                    tensor.requires_grad,
+                ]
+            )
         return changes
 
     def _apply(self, decoder: Decoder, changes) -> None:
@@ -152,7 +159,7 @@ class Peer:
                 tensor.grad = None
             if tensor.is_leaf and tensor.requires_grad is not needs:
                 tensor.requires_grad_(needs is True)
-            self.equal[number] = _state(tensor)
+            self.equal[number] = _State(tensor)
 
     def replace(self, number: int, tensor: torch.Tensor, data) -> None:
         """Give a twin the values of the other end's."""
@@ -338,7 +345,7 @@ class Peer:
         try:
             told = self.encode_error(encoder, error)
         except Exception:  # an error that cannot be told
-            told = ["Exception", None, None, "(an error that cannot be shown)", [], None]
+            told = ["Exception", None, None, "(an error that cannot be shown)", [], None, None]
         return ["raise", told, self._let_go(), self._changes(encoder), self.give_tail(encoder)], encoder.bulk
 
     def do_gradients(self, decoder: Decoder, values, inputs):
@@ -354,7 +361,7 @@ class Peer:
         return list(found)
 
     def encode_error(self, encoder: Encoder, error: BaseException) -> list:
-        """Known class, own class, arguments, text, innermost frames, name that was missing."""
+        """Known class, own class, arguments, text, innermost frames, name that was missing, number if the class is its own."""
         kind = type(error)
         known = next(c for c in kind.__mro__ if c.__module__ == "builtins")
         try:
@@ -364,7 +371,15 @@ class Peer:
         name = getattr(error, "name", None)
         own = None if known is kind else self.encode_other(encoder, kind)
         text = str(error)[:MESSAGE_LIMIT].encode("utf-8", "replace").decode()
-        return [known.__name__, own, args, text, self.frames(error), name if type(name) is str else None]
+        return [
+            known.__name__,
+            own,
+            args,
+            text,
+            self.frames(error),
+            name if type(name) is str else None,
+            own and self.give(error),
+        ]
 
     def frames(self, error: BaseException) -> list:
         return []
@@ -396,10 +411,27 @@ class Peer:
         raise NotImplementedError
 
 
-def _state(tensor: torch.Tensor) -> tuple:
-    grad = tensor.grad
-    data = tensor.data_ptr(), tensor._version, tensor.shape, tensor.dtype
-    return data, None if grad is None else (id(grad), grad._version), tensor.requires_grad
+class _State:
+    """What a tensor was at a moment. It keeps its memory, so that no other tensor is taken for it later."""
+
+    __slots__ = ("data", "grad", "grad_version", "needs", "version")
+
+    def __init__(self, tensor: torch.Tensor):
+        self.data, self.version, self.needs, self.grad = tensor.detach(), tensor._version, tensor.requires_grad, tensor.grad
+        self.grad_version = None if self.grad is None else self.grad._version
+
+    def data_changed(self, tensor: torch.Tensor) -> bool:
+        data = self.data
+        return (data.data_ptr(), self.version, data.shape, data.dtype) != (
+            tensor.data_ptr(),
+            tensor._version,
+            tensor.shape,
+            tensor.dtype,
+        )
+
+    def grad_changed(self, tensor: torch.Tensor) -> bool:
+        grad = tensor.grad
+        return grad is not self.grad or (grad is not None and grad._version != self.grad_version)
 
 
 def innermost(error: BaseException) -> list:

@@ -215,7 +215,7 @@ class Server(Peer):
 
     def encode_error(self, encoder, error):
         if isinstance(error, TimeLimit):
-            return ["TimeLimit", None, None, self.sentence, [], None]
+            return ["TimeLimit", None, None, self.sentence, [], None, None]
         return super().encode_error(encoder, error)
 
     def encode_other(self, encoder: Encoder, x):
@@ -236,7 +236,7 @@ class Server(Peer):
         if isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple:
             return [wire.NAMED_TUPLE, clean(kind.__name__), [clean(f) for f in kind._fields], *map(encoder.encode, tuple(x))]
         for base in PLAIN:
-            if isinstance(x, base):
+            if issubclass(kind, base):
                 return [wire.DERIVED, self.give(x), self._class(encoder, kind), encoder.encode(bare(base, x))]
         if kind in RANDOM:
             return [wire.RANDOM, kind.__name__, encoder.encode(RANDOM[kind][0](x))]

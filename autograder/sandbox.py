@@ -170,16 +170,17 @@ def enter_view() -> None:
         raise SandboxError("namespaces", f"{platform.system()} has none")
     if platform.machine() not in syscalls.MACHINES:
         raise SandboxError("a filter of system calls", f"its numbers on {platform.machine()} are not known here")
-    root = os.geteuid() == 0
-    if root:
-        with needs("a mount namespace for root"):
+    changed = False
+    if os.geteuid() == 0:
+        with contextlib.suppress(PermissionError):  # root of a container, which may do no more than any user
             syscalls.unshare(syscalls.CLONE_NEWNS)
-        _change_root()
+            _change_root()  # as root, who can reach the environment wherever it is
+            changed = True
         become_nobody()
     enter_user_namespace()
     with needs("mount, pid, ipc, uts and network namespaces"):
         syscalls.unshare(OTHERS)
-    if not root:
+    if not changed:
         _change_root()
 
 
@@ -191,7 +192,10 @@ def become_nobody() -> None:
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         syscalls.keep_capabilities(False)
-        syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)  # some systems let none but administrators make the namespace
+        try:  # some systems let none but administrators make the namespace
+            syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)
+        except PermissionError:
+            syscalls.set_capabilities()
         syscalls.own_proc_files()
 
 
@@ -209,6 +213,7 @@ def enter_user_namespace() -> None:
 def enter_processes() -> None:
     """In the first process of the pid namespace: end with the parent, and see only the own processes in /proc."""
     syscalls.die_with_parent(signal.SIGKILL)
+    _address_space()
     _mount_proc()
 
 
@@ -269,10 +274,13 @@ def _limit(kind: int, bound: int) -> None:
 
 
 def _address_space() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:  # no /proc: macOS, or a container that hides parts of it
-        return 2 << 30
+    """Bytes that this process has mapped; where there is no /proc any more, what it had when there was one."""
+    with contextlib.suppress(OSError):
+        _mapped.append(int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize())
+    return _mapped[-1]
+
+
+_mapped = [2 << 30]  # macOS, whose kernel heeds no limit of address space
 
 
 def lock() -> None:

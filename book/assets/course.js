@@ -70,15 +70,17 @@
   // ---------------------------------------------------------------- what is wider than the page can be scrolled by keyboard
 
   function reachable() {
-    for (const node of document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")) {
-      if (node.scrollWidth > node.clientWidth + 1) {
+    const nodes = [...document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")];
+    const wide = nodes.map((node) => node.scrollWidth > node.clientWidth + 1); // all is read before anything is written: one layout
+    nodes.forEach((node, i) => {
+      if (wide[i]) {
         node.tabIndex = 0;
         if (!node.matches("pre")) node.setAttribute("role", "group");
         if (!node.matches("pre")) node.setAttribute("aria-label", node.matches(".table-scroll") ? "Table" : "Formula");
       } else {
         for (const name of ["tabindex", "role", "aria-label"]) node.removeAttribute(name);
       }
-    }
+    });
   }
 
   let resized;

@@ -18,7 +18,7 @@ async function copy(text) {
 
 function filter(form) {
   const items = [...document.querySelectorAll(form.dataset.items)];
-  const text = items.map((item) => plain(item.textContent + (follower(item)?.textContent ?? "")));
+  let text; // of each item, when somebody asks for words
   const sections = [...new Set(items.map((item) => item.closest("section:not(:has(form.filter))")))].filter(Boolean);
   const given = new URLSearchParams(location.search);
   for (const field of form.elements) if (field.name && given.has(field.name)) field.value = given.get(field.name);
@@ -26,11 +26,11 @@ function filter(form) {
   function apply() {
     const words = plain(form.elements.words.value).split(/\s+/).filter(Boolean);
     const classes = [...form.querySelectorAll("select")].filter((select) => select.value).map((select) => `is-${select.value}`);
+    if (words.length) text ??= items.map((item) => plain(item.textContent + (follower(item)?.textContent ?? "")));
     let shown = 0;
     items.forEach((item, i) => {
       const kept = words.every((word) => text[i].includes(word)) && classes.every((name) => item.classList.contains(name));
-      item.hidden = !kept;
-      if (follower(item)) follower(item).hidden = !kept;
+      for (const node of [item, follower(item)]) if (node && node.hidden === kept) node.hidden = !kept;
       shown += kept;
     });
     for (const section of sections) section.hidden = !section.querySelector(`:is(${form.dataset.items}):not([hidden])`);
@@ -70,5 +70,15 @@ function copyButton(formula) {
   formula.querySelector("p").append(button);
 }
 
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      seen.unobserve(target);
+      copyButton(target);
+    }
+  },
+  { rootMargin: "100%" },
+);
+
 for (const form of document.querySelectorAll("form.filter")) filter(form);
-for (const formula of document.querySelectorAll(".formula")) copyButton(formula);
+for (const formula of document.querySelectorAll(".formula")) seen.observe(formula); // hundreds: each when it comes near

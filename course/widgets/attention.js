@@ -112,7 +112,7 @@ export default {
       const [scale, next] = switches.buttons;
       scale.textContent = "scaled by 1/√d_k";
       scale.setAttribute("aria-pressed", String(state.scaled));
-      next.textContent = `next query (now ${row + 1} of ${state.query.length})`;
+      next.textContent = `query ${row + 1} of ${state.query.length}, show next`;
       figure.redraw();
       const said = sentenceOf(attend(state.query, state.key, state.value, state.scaled), row, state.scaled);
       figure.describe(`Heat map of the weights, bars of weights and contributions, and the output as a sum of arrows. ${said}`);

@@ -1,6 +1,8 @@
-"""Run a command as an ordinary user, started by root: python as_user.py UID FOLDER... -- COMMAND...
+"""Run a command as another kind of user, started by root: python as_user.py KIND FOLDER... -- COMMAND...
 
-The folders can be reached by that user, in a mount namespace of its own, whatever stands above them.
+The kinds are `user` (an ordinary one), `container` (root as in a container: it may not mount) and `masked` (an
+ordinary user in a container that hides a part of /proc). The folders can be reached by that user, in a mount
+namespace of its own, whatever stands above them.
 """
 
 import os
@@ -8,6 +10,8 @@ import sys
 from pathlib import Path
 
 from autograder import syscalls
+
+UID = 54321
 
 
 def reveal(folders):
@@ -29,8 +33,13 @@ def reveal(folders):
 if __name__ == "__main__":
     cut = sys.argv.index("--")
     reveal(dict.fromkeys(os.path.realpath(folder) for folder in sys.argv[2:cut]))
-    uid = int(sys.argv[1])
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+    if sys.argv[1] == "masked":
+        hidden = next(path for path in ("/proc/acpi", "/proc/scsi", "/proc/irq") if os.path.isdir(path))
+        syscalls.mount_new("tmpfs", hidden, 0)
+    if sys.argv[1] == "container":
+        syscalls._call("prctl", syscalls._PR_CAPBSET_DROP, syscalls.CAP_SYS_ADMIN, 0, 0, 0)
+    else:
+        os.setgroups([])
+        os.setresgid(UID, UID, UID)
+        os.setresuid(UID, UID, UID)
     os.execv(sys.argv[cut + 1], sys.argv[cut + 1 :])

@@ -1,6 +1,5 @@
 """The doctor command, on this machine and on one that refuses."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typer.testing import CliRunner
 from autograder import cgroup, cli, doctor
 from autograder.doctor import Finding, possible
 from autograder.sandbox import Limits
+from autograder.student import Template
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,22 +71,31 @@ def test_another_system(monkeypatch):
     assert not possible(doctor.examine())
 
 
-# ---------------------------------------------------------------- control groups, on a folder that looks like them
+# ---------------------------------------------------------------- control groups
 
 
-def test_a_group_gets_its_limits(tmp_path):
+def test_a_group_tells_whether_memory_ran_out(tmp_path):
+    """In a folder with the files that the kernel would make."""
     groups = cgroup.Groups(tmp_path)
-    for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs"):
-        (tmp_path / "student-1").mkdir(exist_ok=True)
-        (tmp_path / "student-1" / name).touch()
-    os.rename(tmp_path / "student-1", tmp_path / "kept")
-    with pytest.raises(OSError):  # in a plain folder a new group has no files
-        groups.make("student-1", Limits())
-    (tmp_path / "student-1").rmdir()
-    os.rename(tmp_path / "kept", tmp_path / "student-1")
+    folder = tmp_path / "student-1"
+    folder.mkdir()
+    (folder / "cgroup.procs").touch()
     groups.join("student-1")
-    assert (tmp_path / "student-1" / "cgroup.procs").read_text() == "0"
-    (tmp_path / "student-1" / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
-    assert groups.remove("student-1")
-    (tmp_path / "student-1" / "memory.events").write_text("low 0\noom_kill 0\n")
-    assert not groups.remove("student-1")
+    assert (folder / "cgroup.procs").read_text() == "0"
+    for count in (1, 0):
+        (folder / "memory.events").write_text(f"low 0\noom {count}\noom_kill {count}\n")
+        assert groups.remove("student-1") == bool(count)
+
+
+def test_no_group_where_the_kernel_has_none(tmp_path):
+    with pytest.raises(OSError):  # a new folder there has no memory.max
+        cgroup.Groups(tmp_path).make("student-1", Limits())
+
+
+@pytest.mark.skipif(cgroup.place() is None, reason="no control group may be made here")
+def test_a_template_has_a_group_while_it_lives():
+    with Template("full", serve="time:sleep") as template:
+        template.wait()
+        group = template.group
+        assert group.is_dir()
+    assert not group.exists()

@@ -191,3 +191,9 @@ def test_what_a_submission_started_ends_with_it(perfect, tmp_path):
         time.sleep(0.05)
     os.kill(int(pid.read_text()), 9)
     pytest.fail("the process is still there")
+
+
+def test_an_error_in_an_answer_is_told_with_the_students_own_line(perfect):
+    perfect.answer(double="def half(x):\n    return x / 0\n\n\ndef double(x):\n    return half(2)")
+    perfect.run()
+    assert "ZeroDivisionError: division by zero, in half: `return x / 0`" in perfect.said("ch99-double")

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.api import Gradebook
 
 from autograder.chapters import CourseError, grade_id
-from autograder.course_folder import Release
+from autograder.course_folder import Release, Sheet
 from autograder.feedback import page, said, write_feedback
 from autograder.grade import Book, Graded, write
 from autograder.merge import merge
@@ -110,6 +110,13 @@ def test_what_is_not_written_yet_is_said_once(shown):
     ]
     told = article(shown({"ch99-double": [failed("\n".join(["ch99.double: 0 of 3 points.", *lines]))]}), "double")
     assert "You have not written this yet." in told and "NotImplementedError" not in told
+
+
+def test_what_every_part_says_is_said_once(shown):
+    lines = [f"- {part}: `double` does not exist yet." for part in ("the example", "any shape", "the argument")]
+    text = shown({"ch99-double": [failed("\n".join(["ch99.double: 0 of 3 points.", *lines]))]})
+    told = article(text, "double")
+    assert told.count("does not exist yet.") == 1 and told.count("As above.") == 2 and told.count("Failed:") == 3
 
 
 def test_the_limit_that_was_hit_is_told(shown):
@@ -326,3 +333,29 @@ def test_outputs_keep_what_is_safe_and_lose_the_rest():
 def test_html_that_is_too_long_is_shown_as_its_plain_text():
     long = new_output("display_data", {"text/plain": "x", "text/html": "<b>" * 100_000})
     assert inert([long])[0].data == {"text/plain": "x"}
+
+
+def test_a_notebook_of_another_course_has_a_page_too(tmp_path):
+    """Plain asserts, a task for a teacher, no header and no book."""
+    given = {
+        "grade": True,
+        "grade_id": "test_f",
+        "locked": True,
+        "points": 2,
+        "schema_version": 3,
+        "solution": False,
+        "task": False,
+    }
+    task = {"grade": False, "grade_id": "poem", "locked": True, "points": 6, "schema_version": 3, "solution": False, "task": True}
+    test = new_code_cell("assert f(1) == 77", metadata={"nbgrader": given})
+    cells = [new_markdown_cell("# Functions\n\n## One"), test, new_markdown_cell("A poem.", metadata={"nbgrader": task})]
+    (tmp_path / "source" / "ps1").mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()")
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "source" / "ps1" / "p1.ipynb")
+    sheet = Sheet(tmp_path, "ps1", "p1")
+    notebook = nbformat.from_dict(sheet.notebook)
+    notebook.cells[1].outputs = [failed("assert 3 == 77", "AssertionError", ["----> 1 assert f(1) == 77"])]
+    zero = SimpleNamespace(needs_manual_grade=False, manual_score=None, auto_score=0.0, score=0.0)
+    text = page(sheet, "ada", {"test_f": zero}, {"poem": "Rhymes."}, notebook, BOOK)
+    assert "0 of 2 points" in text and "77" not in text and "href=" not in text.replace('href="#', "")
+    assert "to be read" in text and "Your teacher: Rhymes." in text

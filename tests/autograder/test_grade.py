@@ -1,12 +1,15 @@
 """A class of submissions to scores in nbgrader's gradebook: nothing is lost and nothing stops the others."""
 
+import errno
 import os
 import shutil
+import sqlite3
 from datetime import datetime, timedelta
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 from autograder.chapters import CourseError, find_chapters, grade_id
@@ -172,6 +175,27 @@ def test_what_stops_a_whole_run_says_so(toy, tmp_path, break_):
     with pytest.raises(CourseError) as told:
         grade([chapter], book, SEED)
     assert getattr(told.value, "code", None) == code and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("where", ["file", "scratch", "gradebook"])
+def test_no_space_left_stops_with_its_own_code_and_can_go_on(toy, tmp_path, monkeypatch, where):
+    from autograder import grade as module
+
+    chapter = copy_of(toy, tmp_path)
+    hand_in(chapter, "ada", answered(nbformat.read(chapter.release, as_version=4), **RIGHT))
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if where == "gradebook":
+        full = OperationalError("", {}, sqlite3.OperationalError("database or disk is full"))
+
+    def fail(*_):
+        raise full
+
+    with monkeypatch.context() as broken:
+        broken.setattr(*{"file": (module.os, "replace"), "scratch": (module, "stage"), "gradebook": (Book, "store")}[where], fail)
+        done = CliRunner().invoke(app, ["grade", "--root", str(chapter.root)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert done.exit_code == 4 and "run the same command again" in done.output, done.output
+    grade([chapter], Book(chapter.root), SEED)
+    assert scores(chapter, Book(chapter.root)) == {"ada": [3, 1, 1, 0]}
 
 
 def test_a_gradebook_that_does_not_take_one_submission_takes_the_others(toy, tmp_path, monkeypatch):

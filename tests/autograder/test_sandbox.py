@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -16,12 +17,12 @@ import pytest
 from autograder import syscalls
 from autograder.sandbox import Limits, SandboxError
 from autograder.student import Template
+from tests.autograder import as_user
 from tests.autograder.inside import Asked
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = "tests.autograder.inside:serve"
 SECRET = "a-secret-of-the-grader"
-ORDINARY = 54321  # the uid that root's tests change to
 
 
 @pytest.fixture(scope="module")
@@ -377,6 +378,7 @@ def test_all_end_with_the_grader(template):
 import os, signal, sys
 sys.path[:0] = [{str(ROOT)!r}]
 from autograder.student import Template
+from tests.autograder import as_user
 from tests.autograder.inside import Asked
 student = Template("full", serve={SERVE!r}).fork()
 Asked(student)({escapes(mark)!r})
@@ -403,24 +405,43 @@ def test_a_thread_may_start_it_and_end(template):
 # ---------------------------------------------------------------- other users, other machines
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
-def test_all_of_this_as_an_ordinary_user(template, tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize(
+    ("kind", "tests"),
+    [
+        ("user", "not end_with and not refuses"),  # what starts templates of its own is the same for all users
+        ("container", "unprivileged or not_root or nothing or no_network or end_with_it"),
+        ("masked", "nothing_outside or own_tmp or no_network or refused or memory_of_a_process or thread_may"),
+    ],
+    ids=["user", "container", "masked"],
+)
+def test_all_of_this_as_somebody_else(template, tmp_path, kind, tests):
     cache = tmp_path / "matplotlib"
     shutil.copytree(matplotlib.get_cachedir(), cache)
     for path in (tmp_path, *tmp_path.rglob("*")):
-        os.chown(path, ORDINARY, ORDINARY)
+        os.chown(path, as_user.UID, as_user.UID)
     reached = [sys.prefix, sys.base_prefix, str(ROOT), str(tmp_path)]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'tmp'}"]
-    command += ["-k", "not end_with and not refuses", __file__]  # what starts templates of its own is the same for all users
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={tmp_path / 'tmp'}",
+        "-k",
+        f"({tests}) and not somebody_else",
+        __file__,
+    ]
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("as_user.py"), str(ORDINARY), *reached, "--", *command],
+        [sys.executable, as_user.__file__, kind, *reached, "--", *command],
         env={**os.environ, "HOME": str(tmp_path), "MPLCONFIGDIR": str(cache), "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 5
 
 
 REFUSING = f"""
@@ -437,6 +458,7 @@ def test_a_machine_that_refuses_says_so():
     code = f"""{REFUSING}
 from autograder.sandbox import SandboxError
 from autograder.student import Template
+from tests.autograder import as_user
 from tests.autograder.inside import Asked
 try:
     Template("full", serve={SERVE!r}).fork()

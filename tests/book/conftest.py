@@ -15,8 +15,11 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]  # the book is a folder of the 
 from small_course import TOY, make_course  # noqa: E402
 
 import course.widgets  # noqa: E402
-from book import pages, pdf  # noqa: E402
+from book import epub, pages, pdf  # noqa: E402
+from book.articles import read  # noqa: E402
 from book.build import build  # noqa: E402
+
+FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors"}
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +57,19 @@ def solved(tmp_path_factory, toy_widgets):
 def book(tmp_path_factory):
     """The real book without solutions, as a folder of HTML."""
     return build(target=tmp_path_factory.mktemp("real"))
+
+
+@pytest.fixture(scope="session")
+def real_epub(book, tmp_path_factory):
+    """The EPUB of the real book."""
+    return epub.write(read(book.parent / "src", book), tmp_path_factory.mktemp("epub") / "book.epub", **FACTS)
+
+
+@pytest.fixture(scope="session")
+def real_pdf(book, tmp_path_factory):
+    """The PDF of the real book."""
+    page = pdf.joined(read(book.parent / "src", book), book, **FACTS)
+    return pdf.write(page, tmp_path_factory.mktemp("pdf") / "book.pdf")
 
 
 @pytest.fixture(scope="session")

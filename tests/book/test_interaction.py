@@ -246,6 +246,7 @@ def test_latex_and_links_are_copied(browser, server):
     page = context.new_page()
     page.goto(f"{server}reference/formulas.html?receipt=computed")
     formula = next(f for f in REGISTRY.formulas.values() if f.receipt == "computed")
+    page.locator(f"#formula-{formula.id}").scroll_into_view_if_needed()
     page.locator(f"#formula-{formula.id}").get_by_role("button", name=f"Copy LaTeX of {formula.name}").press("Enter")
     expect(page.locator(f"#formula-{formula.id} .copy-latex")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == formula.latex

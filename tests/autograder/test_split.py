@@ -1,0 +1,82 @@
+"""A submission gets the same points, for the same reasons, in two processes as in one."""
+
+import contextlib
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_solution
+
+from autograder import plan
+from autograder.answers import explainer, load
+from autograder.chapters import find_chapters, grade_id, tags
+from autograder.engine import run_notebook
+from autograder.merge import merge
+from autograder.scoring import score
+from autograder.shell import make_shell
+from course import checks
+from tests.autograder.conftest import ROOT
+
+SEED = 1
+CHAPTERS = find_chapters(ROOT)
+
+
+def hand_in(chapter, turn: int) -> NotebookNode:
+    """A merged notebook with an answer of answers.py to each exercise, another one each turn."""
+    submission = nbformat.read(chapter.path, as_version=4)
+    answers = load(chapter.answers)
+    for number, exercise in enumerate(chapter.exercises):
+        mine = [a for a in answers if a.exercise == exercise.id]
+        if mine and not exercise.by_hand:
+            submission.cells[exercise.answer].source = mine[(turn + number) % len(mine)].source(chapter.asked(exercise))
+    return merge(chapter, submission).notebook
+
+
+def in_one_process(chapter, notebook: NotebookNode) -> None:
+    """Run the cells that matter here, as a kernel would."""
+    kinds = [(c, "student" if is_solution(c) else "test" if is_grade(c) else "source") for c in notebook.cells]
+    cells = [plan.Cell(i, c.source, kind, None, tuple(tags(c))) for i, (c, kind) in enumerate(kinds) if c.cell_type == "code"]
+    words = plan.uses(chapter.answers.read_text()).reads
+    needed = plan.student_side(cells) | plan.tests_side(cells, words) | {cell.index for cell in cells if cell.kind != "source"}
+    shell = make_shell()
+    checks.explain = explainer(load(chapter.answers), shell.user_ns)
+    with contextlib.chdir(chapter.path.parent):
+        for index in sorted(needed):
+            notebook.cells[index].update(outputs=shell.run(notebook.cells[index].source), execution_count=1)
+
+
+@pytest.fixture
+def seeded(monkeypatch):
+    monkeypatch.setenv(checks.SEED_VARIABLE, str(SEED))
+    monkeypatch.setattr(checks, "explain", None)
+
+
+def told(notebook: NotebookNode) -> dict[str, tuple[float, str]]:
+    found = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
+            said = [o.get("text", "") for o in cell.outputs if o.output_type == "stream"]
+            said += [o.evalue for o in cell.outputs if o.output_type == "error"]
+            found[grade_id(cell)] = score(cell), "".join(said).strip()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turn", [2])
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=[chapter.id for chapter in CHAPTERS])
+def test_two_processes_say_what_one_says(chapter, turn, seeded):
+    split, whole = hand_in(chapter, turn), hand_in(chapter, turn)
+    flags = run_notebook(split, chapter, SEED)
+    in_one_process(chapter, whole)
+    withheld = [flag for flag in flags if "withheld" in flag]
+    assert flags == withheld
+    mine, theirs = told(split), told(whole)
+    for name, (points, said) in theirs.items():
+        if "WithheldError" not in mine[name][1]:  # an answer that may not call the course gets nothing for it
+            assert (mine[name][0], mine[name][1]) == (points, said), name
+
+
+def test_stages_have_their_seconds(perfect, full):
+    assert perfect.run() == full
+    seconds = perfect.graded.metadata.seconds
+    assert {"start", "cells", "tests", "cpu", "total"} <= set(seconds) and all(x >= 0 for x in seconds.values())
