@@ -285,6 +285,44 @@ def last_try_is_taken(f, gradient, w, rate, steps):
 
 @wrong(
     "f02.careful",
+    "You end the walk where no step is short enough. Stay there instead: the path always has steps + 1 points.",
+    see="descent-in-many-dimensions",
+)
+def gives_up(f, gradient, w, rate, steps):
+    path = [w]
+    for _ in range(steps):
+        g, eta = gradient(w), rate
+        for _ in range(60):
+            if f(w - eta * g) <= f(w) - eta / 2 * (g**2).sum():
+                break
+            eta = eta / 2
+        else:
+            break
+        w = w - eta * g
+        path.append(w)
+    return torch.stack(path)
+
+
+@wrong(
+    "f02.careful",
+    "You give up too early: a rate that is far too large may need forty halvings.",
+    see="descent-in-many-dimensions",
+)
+def thirty_tries(f, gradient, w, rate, steps):
+    path = [w]
+    for _ in range(steps):
+        g, eta = gradient(w), rate
+        for _ in range(30):
+            if f(w - eta * g) <= f(w) - eta / 2 * (g**2).sum():
+                w = w - eta * g
+                break
+            eta = eta / 2
+        path.append(w)
+    return torch.stack(path)
+
+
+@wrong(
+    "f02.careful",
     "You return the points after the start only: there are steps + 1, the start first.",
     see="descent-in-many-dimensions",
 )
@@ -398,6 +436,12 @@ def bias_not_summed(X, W, b, Y, penalty):
     return 2 / len(X) * X.T @ errors + 2 * penalty * W, 2 / len(X) * errors
 
 
+@wrong("f02.ridge", "The penalty is not part of the mean over examples: it is not divided by N.", see="gradients-of-matrices")
+def penalty_averaged(X, W, b, Y, penalty):
+    errors = X @ W + b - Y
+    return 2 / len(X) * (X.T @ errors + penalty * W), 2 / len(X) * errors.sum(dim=0)
+
+
 @wrong("f02.ridge", "You forgot the bias in the prediction.", see="the-linear-model")
 def bias_not_added(X, W, b, Y, penalty):
     errors = X @ W - Y
@@ -476,16 +520,30 @@ def only_the_direction(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "You compared the norms only. A gradient with the wrong signs, or with entries in the wrong places, has the same norm.",
+    "You compared the slope along one random direction. A small error in one entry is lost among the others: look at each entry.",
     see="trust-no-gradient-unchecked",
 )
-def only_the_norm(f, gradient, w):
+def one_random_direction(f, gradient, w):
+    claimed = gradient(w)
+    if claimed.shape != w.shape:
+        return False
+    v = torch.randn_like(w)
+    slope = float(f(w + 1e-5 * v) - f(w - 1e-5 * v)) / 2e-5
+    return abs(float((claimed * v).sum()) - slope) <= 1e-4 * abs(slope)
+
+
+@wrong(
+    "f02.checker",
+    "You judged each entry by its own size. Where an entry of the gradient is zero, rounding alone fails that; judge by the largest entry.",
+    see="trust-no-gradient-unchecked",
+)
+def each_by_its_own_size(f, gradient, w):
     claimed = gradient(w)
     if claimed.shape != w.shape:
         return False
     eye = 1e-5 * torch.eye(w.numel(), dtype=w.dtype).reshape(w.numel(), *w.shape)
     numeric = torch.tensor([float(f(w + c) - f(w - c)) / 2e-5 for c in eye], dtype=w.dtype)
-    return bool((claimed.norm() - numeric.norm()).abs() <= 1e-4 * numeric.norm())
+    return bool(((claimed.flatten() - numeric).abs() <= 1e-4 * numeric.abs()).all())
 
 
 @wrong(

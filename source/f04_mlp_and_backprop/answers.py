@@ -16,7 +16,6 @@ wrong("f04.count", 785 * 129 + 129 * 129 + 129 * 10, "A bias needs no bias: the 
 # ---------------------------------------------------------------- f04.xor
 
 
-
 def weights(W1, b1, W2, b2) -> cell:
     return cell(f"def xor_weights():\n    return {W1}, {b1}, {W2}, {b2}")
 
@@ -58,6 +57,13 @@ wrong(
     weights([[1, 0], [0, 1]], [0, 0], [[1], [1]], [0]),
     "That adds the two inputs, so both switches together give 2. Some unit has to see both inputs at once.",
     see="a-puzzle-first",
+)
+
+wrong(
+    "f04.xor",
+    weights([[1, 1], [1, 1]], [0, -0.5], [[3], [-4]], [0]),
+    "The four rows are right, but both bends lie before the sum reaches 1, so between the rows your tent rises above 1.",
+    see="one-hidden-layer",
 )
 
 # ---------------------------------------------------------------- f04.delta
@@ -179,6 +185,16 @@ def hidden_tanh(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
+@wrong("f04.classifier", "The mean is over the N examples. You divided by the number of logits as well.", see="the-loss-and-its-first-slope")
+def mean_over_logits(X, classes, W1, b1, W2, b2):
+    Z1 = X @ W1 + b1
+    A1 = Z1.clamp(min=0)
+    probs = torch.softmax(A1 @ W2 + b2, dim=-1)
+    delta2 = (probs - torch.eye(len(b2), dtype=X.dtype)[classes]) / probs.numel()
+    delta1 = delta2 @ W2.T * (Z1 > 0)
+    return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
+
+
 @wrong("f04.classifier", "You took the softmax over the examples. Each row of logits is one example's.", see="backwards-layer-by-layer")
 def softmax_over_rows(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
@@ -287,6 +303,22 @@ wrong(
     "f04.suspicion",
     tester(f"{SHAPES} or {VALUES}", sizes="[(4, 3, 5, 2)]"),
     "Some faults have the right shape only where widths are equal, and show only there. Test a square network too.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.suspicion",
+    tester(f"{SHAPES} or {VALUES}", sizes="[(3, 3, 3, 3)]"),
+    "Where N and all widths are equal, a pass that divides by a width in place of N looks right. Test unequal sizes too.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.suspicion",
+    cell(
+        SOME.format(sizes=ALL, judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES}")).replace(
+            "        leaves =", "        given[3], given[5] = torch.zeros_like(given[3]), torch.zeros_like(given[5])\n        leaves ="
+        )
+    ),
+    "You tested with biases that are zero. A pass that forgets a bias looks right there: draw them at random.",
     see="backwards-layer-by-layer",
 )
 wrong(
@@ -443,6 +475,7 @@ wrong("f04.matrix", machine(gather="pull(node.grad)"), "The last way wins: where
 wrong("f04.matrix", machine(clear="pass"), "The gradients of the last walk back are still there when the next one begins. Set them to zero first.", see="a-machine-for-slopes")
 wrong("f04.matrix", machine(bias="G"), "A bias is added to every row, so its gradient is the sum over the rows, in the shape of the bias.", see="backwards-layer-by-layer")
 wrong("f04.matrix", machine(bias="G.mean(dim=0) if bias else G"), "The gradient of a bias is the sum over the rows, not their mean.", see="backwards-layer-by-layer")
+wrong("f04.matrix", machine(bias="G.sum(dim=0) if other.data.dim() == 1 else G"), "The sum over the rows is for a bias that was added to every row. Two biases that are added have one shape: pass the gradient on as it is.", see="a-machine-for-slopes")
 wrong("f04.matrix", machine(minus="G"), "In A − B the way back to B carries a minus sign.", see="a-machine-for-slopes")
 wrong("f04.matrix", machine(tanh="G * (1 - self.data**2)"), "The slope of tanh is 1 − tanh² of the pre-activation; you squared the pre-activation itself.", see="one-hidden-layer")
 wrong("f04.matrix", machine(square="G / N * self.data"), "The slope of a square is twice what was squared.", see="the-loss-and-its-first-slope")
