@@ -53,7 +53,7 @@ PLAIN = [
     [1, 2.0] * 20,
     {"a": 1, (2, 3): [4]},
     {1, 2},
-    frozenset("ab"),
+    frozenset({2, 7}),
     collections.Counter("aab"),
     collections.OrderedDict(b=1, a=2),
     collections.deque([1, 2], 5),
