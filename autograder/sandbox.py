@@ -235,8 +235,7 @@ def enter(limits: Limits) -> None:
         syscalls.unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET)
     with needs("a private /tmp and /proc"):
         _mount_proc()
-        size = f"mode=755,size={limits.folder},nr_inodes=20000,uid={STUDENT},gid={STUDENT}"
-        syscalls.mount_new("tmpfs", "/tmp", syscalls.MS_NOSUID | syscalls.MS_NODEV, size)
+        _mount_tmp(f"mode=755,size={limits.folder},nr_inodes=20000,uid={STUDENT},gid={STUDENT}")
     for folder in (WORK, "/tmp/shm"):
         os.mkdir(folder)
     os.chdir(WORK)
@@ -247,6 +246,25 @@ def enter(limits: Limits) -> None:
         enter_user_namespace()
     with needs("a limit on processes"):
         resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
+
+
+def _mount_tmp(options: str) -> None:
+    """A new /tmp, in which what the environment has below the old one is seen again."""
+    shown = {place for path in environment_paths() for place in (path, os.path.realpath(path))}
+    below = sorted((place for place in shown if place.startswith("/tmp/")), key=len)
+    old = os.open("/tmp", os.O_PATH | os.O_DIRECTORY)
+    syscalls.mount_new("tmpfs", "/tmp", syscalls.MS_NOSUID | syscalls.MS_NODEV, options)
+    os.fchdir(old)  # relative paths lead below the new mount, absolute ones to it
+    for path in below:
+        if os.path.exists(path):  # below another one that has been shown
+            continue
+        if os.path.isdir(os.path.relpath(path, "/tmp")):
+            os.makedirs(path)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            Path(path).touch()
+        syscalls.bind(os.path.relpath(path, "/tmp"), path)
+    os.close(old)
 
 
 def set_limits(limits: Limits) -> None:
