@@ -150,9 +150,11 @@ class Children:
 
     def answer(self, control: socket.socket, parent: int | None) -> None:
         """Answer requests until the trusted process ends or closes its side."""
-        watched = [control] if parent is None else [control, parent]
+        watched = select.poll()  # select.select knows no file numbers above 1023
+        for file in [control] if parent is None else [control, parent]:
+            watched.register(file, select.POLLIN)
         while True:
-            ready, *_ = select.select(watched, [], [], _WATCH if self._folders and self._full else None)
+            ready = [number for number, _ in watched.poll(1000 * _WATCH if self._folders and self._full else None)]
             if not ready:
                 self._watch_memory()
                 continue
