@@ -15,7 +15,7 @@ import matplotlib
 import pytest
 
 from autograder import syscalls
-from autograder.sandbox import Limits, SandboxError
+from autograder.sandbox import Limits, SandboxError, environment_paths
 from autograder.student import Template
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
@@ -189,7 +189,7 @@ def test_each_student_has_its_own_tmp(template):
     with template.fork() as one, template.fork() as other:
         one, other = Asked(one), Asked(other)
         one("open('/tmp/mine', 'w').write('x'); open('mine', 'w').write('x')")
-        environment = {path.split("/")[2] for path in sandbox.environment_paths() if path.startswith("/tmp/")}
+        environment = {path.split("/")[2] for path in environment_paths() if path.startswith("/tmp/")}
         assert other("import os; result = os.getcwd(), os.listdir(), sorted(os.listdir('/tmp'))") == [
             "/tmp/notebook",
             [],
