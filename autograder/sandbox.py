@@ -269,6 +269,7 @@ def _mount_tmp(options: str) -> None:
 
 def set_limits(limits: Limits) -> None:
     """The limits that every system has."""
+    limit_memory(limits)  # first: it opens a file, which a process with many open ones can no longer do below their limit
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_size,
@@ -278,7 +279,6 @@ def set_limits(limits: Limits) -> None:
         bounds[resource.RLIMIT_MSGQUEUE] = 0
     for kind, bound in bounds.items():
         _limit(kind, bound)
-    limit_memory(limits)
 
 
 def limit_memory(limits: Limits) -> None:
