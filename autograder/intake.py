@@ -298,9 +298,10 @@ def _unzipped(archive: Path, at: PurePosixPath, received: datetime | None, scrat
                     yield Entry(place, when, None, f"{shown(info.filename)} {what} and was left out")
                     continue
                 limit = min(LARGEST_FILE, room if received else LARGEST_FILE)
-                data = Path(tempfile.mkstemp(dir=scratch)[1])
+                handle, place = tempfile.mkstemp(dir=scratch)
+                data = Path(place)
                 try:
-                    with opened.open(info) as file, data.open("wb") as out:
+                    with os.fdopen(handle, "wb") as out, opened.open(info) as file:
                         size = _pour(file, out, limit)
                 except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
                     yield Entry(at / inner, when, None, f"{shown(inner.name)} cannot be unpacked ({shown(error)})")
