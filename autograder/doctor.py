@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import mmap
 import os
 import platform
 import sys
@@ -105,8 +106,8 @@ def _address_space() -> str:
     limits = Limits()
     sandbox.set_limits(limits)
     try:
-        bytearray(limits.memory + (1 << 20))  # not touched, so it costs nothing where the limit fails
-    except MemoryError:
+        mmap.mmap(-1, limits.memory + (1 << 20))  # new addresses, where a bytearray may take what was freed; not touched
+    except (MemoryError, OSError):
         return f"{limits.memory >> 30} GiB a process, {limits.processes} processes"
     raise OSError("a process got more than its limit")
 

@@ -23,7 +23,7 @@ def found():
 def test_the_whole_works_where_its_parts_do(found):
     *parts, whole = found
     assert whole.part == "all together"
-    assert whole.works == all(part.works for part in parts if part.needed), found
+    assert whole.works == all(part.works for part in parts if part.needed), [f.told for f in found if not f.works]
 
 
 def test_the_command_shows_what_was_found(monkeypatch, found):
