@@ -124,7 +124,8 @@ def make_shell(backend: str = "agg") -> NotebookShell:
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.xmode = "Context"
-    NotebookShell.clear_instance()
+    for kind in (NotebookShell, InteractiveShell):  # a library that formats an object outside IPython makes one of the second
+        kind.clear_instance()
     shell = NotebookShell.instance(config=config)
     shell.user_ns["__name__"] = "__main__"
     sys.modules["__main__"].__dict__.setdefault("__builtins__", __builtins__)

@@ -1,6 +1,7 @@
 """The shell records what a kernel would show, in order and within limits."""
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from autograder.shell import ERROR_LIMIT, OUTPUT_LIMIT, make_shell
 
@@ -80,6 +81,14 @@ def test_an_unfriendly_error_is_kept_short(shell, error):
 def test_each_cell_starts_empty(shell):
     shell.run("print('x')")
     assert kinds(shell.run("1")) == ["execute_result"]
+
+
+def test_a_shell_takes_the_place_of_one_that_a_library_made():
+    type(InteractiveShell.instance()).clear_instance()
+    other = InteractiveShell.instance()
+    for _ in range(2):
+        shell = make_shell()
+        assert shell is not other and shell is InteractiveShell.instance()
 
 
 def test_a_new_shell_knows_nothing_of_the_old(shell):
