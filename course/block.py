@@ -66,7 +66,7 @@ def weights_of(model: GPT) -> dict:
 
 
 def model_of(p: dict, n_heads: int, n_kv_heads: int) -> GPT:
-    """The GPT with these tensors: the inverse of `weights_of`. In the dtype of the tensors.
+    """The GPT with copies of these tensors, in their dtype: the inverse of `weights_of`.
 
     Raises:
         ValueError: if the tensors fit no model.
@@ -75,7 +75,7 @@ def model_of(p: dict, n_heads: int, n_kv_heads: int) -> GPT:
     d_ff = p["blocks"][0]["W_gate"].shape[1]
     config = Config(V, d_model, len(p["blocks"]), n_heads, n_kv_heads, d_ff, tied="W_head" not in p)
     state = {f"blocks.{i}.{theirs}": b[name].t() for i, b in enumerate(p["blocks"]) for name, theirs in NAMES.items()}
-    state |= {"embedding.weight": p["E"], "norm.weight": p["norm"], "head.weight": p["W_head"].T if "W_head" in p else p["E"]}
+    state |= {"embedding.weight": p["E"], "norm.weight": p["norm"], "head.weight": p["E"] if config.tied else p["W_head"].T}
     model = GPT(config).to(p["E"].dtype)
     try:
         model.load_state_dict(state)
