@@ -16,7 +16,16 @@ import numpy as np
 import sklearn
 import torch
 
-from course.regularisation_and_calibration import ece, ece_bound, fit_temperature, mlp_logits, nll, noisy_digits, top_label, train_mlp
+from course.regularisation_and_calibration import (
+    ece,
+    ece_bound,
+    fit_temperature,
+    mlp_logits,
+    nll,
+    noisy_digits,
+    top_label,
+    train_mlp,
+)
 
 RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "regularisation_and_calibration.json"
 NOISES = [0.0, 0.3, 0.5]
@@ -65,7 +74,9 @@ def main() -> None:
     judged = {}
     for noise in NOISES:
         for way in ("smoothing", "dropout"):
-            judged[f"ece of {way} less plain, noise {noise}"] = change(runs, (noise, way, "ece before"), (noise, "plain", "ece before"))
+            judged[f"ece of {way} less plain, noise {noise}"] = change(
+                runs, (noise, way, "ece before"), (noise, "plain", "ece before")
+            )
         for name in ("ece", "nll"):
             pair = (noise, "plain", f"{name} after"), (noise, "plain", f"{name} before")
             judged[f"{name} after less before, plain, noise {noise}"] = change(runs, *pair)
