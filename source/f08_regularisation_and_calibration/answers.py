@@ -99,16 +99,13 @@ def mean_over_inputs(X, y, w, rho):
 @right("f08.is_dropout")
 def by_neighbours(f):
     x = torch.cat([torch.full((5000,), 1.5), torch.full((5000,), -2.0)])[torch.arange(10_000) * 7 % 10_000].reshape(50, 200)
-    before = x.clone()
     for rho in (0.0, 0.25, 0.75):
-        if not torch.equal(f(x, rho, False), before) or not torch.equal(x, before):
+        if not torch.equal(f(x, rho, False), x):
             return False
         calls = [f(x, rho, True) for _ in range(10)]
-        if not torch.equal(x, before):
-            return False
         kept = torch.stack([(out != 0).double() for out in calls])  # (10, 50, 200)
         for out, k in zip(calls, kept, strict=True):
-            if (out - k * before / (1 - rho)).abs().max() > 1e-5 or abs(k.mean() - 1 + rho) > 0.03:
+            if (out - k * x / (1 - rho)).abs().max() > 1e-5 or abs(k.mean() - 1 + rho) > 0.03:
                 return False
         if rho == 0:
             continue
@@ -123,18 +120,17 @@ def by_neighbours(f):
 def by_the_spread_of_counts(f):
     x = torch.arange(1.0, 10_001.0).reshape(100, 100)
     x = torch.where(torch.arange(100) % 3 == 0, -x, x)
-    same = x.clone()
-    if not (f(x, 0.5, False) == same).all() or not (f(x, 0.0, False) == same).all() or not (f(x, 0.0, True) == same).all():
+    if not (f(x, 0.5, False) == x).all() or not (f(x, 0.0, False) == x).all() or not (f(x, 0.0, True) == x).all():
         return False
     for rho in (0.2, 0.7):
         outs = [f(x, rho, True) for _ in range(12)]
-        if not (x == same).all() or not (f(x, rho, False) == same).all():
+        if not (f(x, rho, False) == x).all():
             return False
         zeros = torch.stack([out == 0 for out in outs]).double()
         if abs(zeros.mean() - rho) > 0.015:
             return False
         for out in outs:
-            if not torch.allclose(out[out != 0], (same / (1 - rho))[out != 0], rtol=1e-5):
+            if not torch.allclose(out[out != 0], (x / (1 - rho))[out != 0], rtol=1e-5):
                 return False
         if zeros.sum(dim=(1, 2)).unique().numel() < 3:
             return False
@@ -163,13 +159,10 @@ def the_mean_only(f):
 @wrong("f08.is_dropout", "Your test never asks what happens in evaluation.", see="training-and-evaluation")
 def training_only(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    given = x.clone()
     for rho in (0.0, 0.3, 0.8):
         outputs = torch.stack([f(x, rho, True) for _ in range(8)])
         kept = (outputs != 0).float()
-        if not torch.equal(x, given):
-            return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
             return False
         for dim in (0, 1, 2) if rho else ():
             if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
@@ -186,13 +179,12 @@ def training_only(f):
 )
 def no_independence(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    given = x.clone()
     for rho in (0.0, 0.3, 0.8):
         outputs = torch.stack([f(x, rho, True) for _ in range(8)])
         kept = (outputs != 0).float()
-        if not torch.equal(f(x, rho, False), given) or not torch.equal(x, given):
+        if not torch.equal(f(x, rho, False), x):
             return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.1:
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.1:
             return False
     return True
 
@@ -204,13 +196,12 @@ def no_independence(f):
 )
 def no_rate(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    given = x.clone()
     for rho in (0.3, 0.8):
         outputs = torch.stack([f(x, rho, True) for _ in range(8)])
         kept = (outputs != 0).float()
-        if not torch.equal(f(x, rho, False), given) or not torch.equal(x, given):
+        if not torch.equal(f(x, rho, False), x):
             return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)):
+        if not torch.allclose(outputs, kept * x / (1 - rho)):
             return False
         share = kept.mean()
         for dim in (0, 1, 2):
@@ -228,12 +219,11 @@ def no_rate(f):
 )
 def one_half_only(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    given = x.clone()
     outputs = torch.stack([f(x, 0.5, True) for _ in range(8)])
     kept = (outputs != 0).float()
-    if not torch.equal(f(x, 0.5, False), given) or not torch.equal(x, given):
+    if not torch.equal(f(x, 0.5, False), x):
         return False
-    if not torch.allclose(outputs, kept * given / 0.5) or abs(kept.mean() - 0.5) > 0.02:
+    if not torch.allclose(outputs, kept * x / 0.5) or abs(kept.mean() - 0.5) > 0.02:
         return False
     for dim in (0, 1, 2):
         if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] / 4) < 1.6:
@@ -243,45 +233,17 @@ def one_half_only(f):
 
 @wrong(
     "f08.is_dropout",
-    "You compare with x itself after the call. If the function has changed it, you compare a wrong result with itself: keep a copy.",
-    see="training-and-evaluation",
-)
-def no_copy(f):
-    x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    for rho in (0.0, 0.3, 0.8):
-        outputs, given = [], []
-        for _ in range(8):
-            fresh = x.clone()
-            outputs.append(f(fresh, rho, True))
-            given.append(x.clone())
-        outputs, given = torch.stack(outputs), torch.stack(given)
-        kept = (outputs != 0).float()
-        if not torch.equal(f(x, rho, False), x):
-            return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
-            return False
-        for dim in (0, 1, 2) if rho else ():
-            if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
-                return False
-        if rho > 0 and len(kept.sum(dim=(1, 2)).unique()) == 1:
-            return False
-    return True
-
-
-@wrong(
-    "f08.is_dropout",
     "All your entries are positive. A function that spares negative ones passes.",
     see="dropout-a-random-factor-of-mean-one",
 )
 def positive_only(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50)
-    given = x.clone()
     for rho in (0.0, 0.3, 0.8):
         outputs = torch.stack([f(x, rho, True) for _ in range(8)])
         kept = (outputs != 0).float()
-        if not torch.equal(f(x, rho, False), given) or not torch.equal(x, given):
+        if not torch.equal(f(x, rho, False), x):
             return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
             return False
         for dim in (0, 1, 2) if rho else ():
             if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
@@ -298,13 +260,12 @@ def positive_only(f):
 )
 def fixed_number_accepted(f):
     x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
-    given = x.clone()
     for rho in (0.0, 0.3, 0.8):
         outputs = torch.stack([f(x, rho, True) for _ in range(8)])
         kept = (outputs != 0).float()
-        if not torch.equal(f(x, rho, False), given) or not torch.equal(x, given):
+        if not torch.equal(f(x, rho, False), x):
             return False
-        if not torch.allclose(outputs, kept * given / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
             return False
         for dim in (0, 1, 2) if rho else ():
             if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
