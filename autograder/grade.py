@@ -177,7 +177,7 @@ def write(book: Book, batch: list[Graded]) -> None:
     for one in new:
         folder = one.chapter.folder("autograded", one.student)
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{one.chapter.name}.part"
+        part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
         part.write_text(v4.writes(one.notebook), encoding="utf-8")
         os.replace(part, folder / f"{one.chapter.name}.ipynb")
         one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory
