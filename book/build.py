@@ -3,6 +3,7 @@
 Solutions are in the book only when the environment has SOLUTIONS=show.
 """
 
+import filecmp
 import json
 import os
 import shutil
@@ -193,10 +194,19 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
             warningiserror=True,
             keep_going=True,
             quiet=True,
+            force_all=_assets_differ(source / "assets", target / "html" / "_static"),  # each page names their versions
         )
     if status:
         raise BuildError(f"Sphinx warned or failed ({status}): see above; a warning is an error here")
     return target / "html"
+
+
+def _assets_differ(assets: Path, copies: Path) -> bool:
+    """Whether a style, script, font or picture is not yet what the site has; Sphinx looks at pages only."""
+    files = [path for path in assets.rglob("*") if path.is_file()]
+    return any(
+        not (copy := copies / path.relative_to(assets)).is_file() or not filecmp.cmp(path, copy, shallow=False) for path in files
+    )
 
 
 def main() -> int:
