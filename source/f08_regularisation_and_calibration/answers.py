@@ -214,7 +214,7 @@ def no_rate(f):
 
 @wrong(
     "f08.is_dropout",
-    "You try one half as the only rate. There, dropping with ρ and keeping with ρ are the same, and a rate of 0 was never tried.",
+    "You try one half as the only rate. There, dropping with ρ and keeping with ρ are the same.",
     see="dropout-a-random-factor-of-mean-one",
 )
 def one_half_only(f):
