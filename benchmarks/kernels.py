@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course.kernels import attention as fast_attention
+from course.kernels import steps
 from course.kernels.cross_entropy import linear_cross_entropy
 from course.kernels.norm import rms_norm
 from course.kernels.rope import rope, rotations
@@ -152,7 +153,25 @@ def attention_record() -> dict:
             {name: (form["forward_tflops"], form["both_tflops"]) for name, form in result["forms"].items()},
             flush=True,
         )
-    return {"tiles": tiles(), "results": results}
+    return {"tiles": tiles(), "steps": steps_of_attention(), "results": results}
+
+
+def steps_of_attention() -> dict:
+    """The forward pass, (2, 16, 8192, 128) causal, from the plain form on; each step has those before it."""
+    inputs = [normal(2, 16, 8192, 128) for _ in range(3)]
+    own = fast_attention.FORWARD[128]
+    forms = {"plain": lambda: attend(*inputs)} | {step: lambda step=step: steps.attention(*inputs, step) for step in steps.STEPS}
+    times = {name: measure(f) for name, f in forms.items()}
+    for name, tile in {
+        "copy engine": (steps.M, steps.N, steps.WARPS, steps.STAGES),
+        "three stages": (128, 128, 8, 3),
+        "small tiles": own,
+    }.items():
+        fast_attention.FORWARD[128] = fast_attention.Tile(*tile)
+        times[name] = measure(lambda: fast_attention.attention(*inputs))
+    fast_attention.FORWARD[128] = own
+    print({name: time["median"] for name, time in times.items()}, flush=True)
+    return times
 
 
 def tiles() -> dict:
@@ -164,7 +183,7 @@ TABLES = ("FORWARD", "KEY_BACKWARD", "QUERY_BACKWARD")
 CANDIDATES = {
     ("FORWARD", 128): [
         (128, 128, 8, 2), (128, 128, 8, 3), (128, 64, 8, 2), (128, 64, 8, 3), (128, 64, 8, 4), (128, 64, 4, 2), (64, 128, 4, 2),
-        (64, 64, 4, 2), (64, 64, 4, 3), (128, 32, 4, 3), (128, 32, 8, 4), (256, 64, 8, 2), (128, 128, 4, 2), (64, 128, 4, 1),
+        (64, 64, 4, 2), (64, 64, 4, 3), (128, 32, 4, 3), (128, 32, 8, 4), (256, 64, 8, 2), (128, 128, 4, 2), (64, 128, 4, 1), (64, 32, 4, 3), (64, 32, 4, 4), (64, 32, 4, 5),
     ],
     ("FORWARD", 64): [
         (128, 128, 8, 2), (128, 128, 8, 3), (128, 64, 8, 3), (128, 64, 4, 2), (128, 64, 4, 3), (64, 128, 4, 3), (64, 64, 4, 3),
@@ -321,6 +340,7 @@ def main():
         parser.error("there is no GPU here that torch can use")
     options.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
+    torch._functorch.config.donated_buffer = False  # a compiled backward pass is run many times
     if options.sweep:
         return _write(options.out / "sweep.json", sweep())
     top = header()
