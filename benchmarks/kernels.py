@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 import triton
 from torch import Tensor
+from torch._functorch import config as functorch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -35,6 +36,7 @@ from course.position_rope import rope as plain_rope
 RECORDS = Path(__file__).parent / "records"
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
 WARM_UP, L2_BYTES = 3, 256 << 20
+QUEUE_CYCLES = 2_000_000  # about a millisecond, in which Python queues the work: times are the GPU's, not Python's
 
 
 # ---------------------------------------------------------------- measuring
@@ -48,6 +50,7 @@ def measure(f, repeat: int = 20) -> dict:
     pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(repeat)]
     for start, end in pairs:
         other.zero_()
+        torch.cuda._sleep(QUEUE_CYCLES)
         start.record()
         f()
         end.record()
@@ -340,7 +343,7 @@ def main():
         parser.error("there is no GPU here that torch can use")
     options.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    torch._functorch.config.donated_buffer = False  # a compiled backward pass is run many times
+    functorch.donated_buffer = False  # a compiled backward pass is run many times
     if options.sweep:
         return _write(options.out / "sweep.json", sweep())
     top = header()

@@ -35,7 +35,7 @@ class Tile(NamedTuple):
 # By d_head, the fastest of those that `benchmarks/kernels.py --sweep` tried on an H100.
 FORWARD = {64: Tile(64, 128, 4, 3), 128: Tile(64, 64, 4, 3)}
 KEY_BACKWARD = {64: Tile(128, 64, 4, 2), 128: Tile(64, 64, 4, 2)}
-QUERY_BACKWARD = {64: Tile(64, 64, 4, 3), 128: Tile(128, 64, 8, 3)}
+QUERY_BACKWARD = {64: Tile(128, 64, 8, 3), 128: Tile(128, 64, 8, 3)}
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = True) -> Tensor:

@@ -15,7 +15,7 @@ from course.kernels import check_device, multiprocessors
 __all__ = ["rms_norm"]
 
 ELEMENTS = 8192  # of a tile: whole rows, as many as fit
-PROGRAMS = 4  # a multiprocessor, in the backward pass
+WARPS, STAGES = 16, 3  # in the backward pass: warps a multiprocessor, rows under way at once
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
@@ -53,23 +53,22 @@ def _forward_kernel(x, weight, out, inverse, n, d, eps, ROWS: tl.constexpr, WIDT
 
 
 @triton.jit
-def _backward_kernel(x, weight, inverse, grad_out, grad_x, partial, n, d, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+def _backward_kernel(x, weight, inverse, grad_out, grad_x, partial, n, d, WIDTH: tl.constexpr, STAGES: tl.constexpr):
     """With u = x·r: ∂x = r·(g w − u·mean(g w u)), ∂w = Σ_rows g u, of which each program adds up its own rows."""
     columns = tl.arange(0, WIDTH)
-    w = tl.load(weight + columns, mask=columns < d, other=0.0).to(tl.float32)
+    inside = columns < d
+    w = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
     grad_weight = tl.zeros([WIDTH], tl.float32)
-    for start in tl.range(tl.program_id(0) * ROWS, n, tl.num_programs(0) * ROWS):
-        rows = (start + tl.arange(0, ROWS)).to(tl.int64)
-        inside = (rows[:, None] < n) & (columns[None, :] < d)
-        at = rows[:, None] * d + columns[None, :]
-        r = tl.load(inverse + rows, mask=rows < n, other=0.0)
-        u = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) * r[:, None]
+    for row in tl.range(tl.program_id(0), n, tl.num_programs(0), num_stages=STAGES):
+        at = tl.cast(row, tl.int64) * d + columns
+        r = tl.load(inverse + row)
+        u = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) * r
         g = tl.load(grad_out + at, mask=inside, other=0.0).to(tl.float32)
-        grad_weight += tl.sum(g * u, 0)
-        g *= w[None, :]
-        mean = tl.sum(g * u, 1) / d
-        tl.store(grad_x + at, ((g - u * mean[:, None]) * r[:, None]).to(grad_x.dtype.element_ty), mask=inside)
-    tl.store(partial + tl.program_id(0) * d + columns, grad_weight, mask=columns < d)
+        grad_weight += g * u
+        g *= w
+        mean = tl.sum(g * u, 0) / d
+        tl.store(grad_x + at, ((g - u * mean) * r).to(grad_x.dtype.element_ty), mask=inside)
+    tl.store(partial + tl.program_id(0) * d + columns, grad_weight, mask=inside)
 
 
 class _RMSNorm(torch.autograd.Function):
@@ -91,12 +90,14 @@ class _RMSNorm(torch.autograd.Function):
         x, weight, inverse = ctx.saved_tensors
         d, n = x.shape[-1], x.numel() // x.shape[-1]
         grad_x = torch.empty_like(x)
-        rows, width = _tile(d)
-        programs = max(1, min(PROGRAMS * multiprocessors(x.device), triton.cdiv(n, rows)))
+        width = triton.next_power_of_2(d)
+        warps = min(8, max(1, width // 512))  # of a program, which has one row at a time
+        programs = max(1, min(WARPS // warps * multiprocessors(x.device), n))
         partial = torch.empty(programs, d, dtype=torch.float32, device=x.device)
         _backward_kernel[(programs,)](
-            x, weight, inverse, grad_out.contiguous(), grad_x, partial, n, d, ROWS=rows, WIDTH=width, num_warps=8
-        )
+            x, weight, inverse, grad_out.contiguous(), grad_x, partial, n, d,
+            WIDTH=width, STAGES=STAGES, num_warps=warps,
+        )  # fmt: skip
         return grad_x, partial.sum(dim=0).to(weight.dtype), None
 
 

@@ -23,8 +23,8 @@ def test_values_and_gradients_are_those_of_the_plain_form(shape, dtype, drawn, a
 
 
 def test_more_rows_than_the_programs_take_at_once(drawn, agree, monkeypatch):
-    monkeypatch.setattr(norm, "ELEMENTS", 32)
-    monkeypatch.setattr(norm, "PROGRAMS", 1)
+    monkeypatch.setattr(norm, "multiprocessors", lambda device: 1)
+    monkeypatch.setattr(norm, "WARPS", 3)
     agree(norm.rms_norm, plain, [drawn((301, 16)), drawn((16,), seed=1)])
 
 
