@@ -299,11 +299,14 @@ class Subject:
     def on(self, *args, **kwargs) -> "Call":
         """Call it with these arguments. They are copied, so nothing the student does reaches the test's own."""
 
+        grad = torch.is_grad_enabled()  # a test under torch.no_grad() stays one when it is repeated
+
         def observe(answer):
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
-                value, after = invoke(answer, a, k)
+                with torch.set_grad_enabled(grad):
+                    value, after = invoke(answer, a, k)
                 return Returned(value, _plain(after))
             except Exception as error:
                 return Raised(error)
@@ -317,10 +320,13 @@ class Subject:
         `what` completes the sentence "When …".
         """
 
+        grad = torch.is_grad_enabled()
+
         def observe(answer):
             _seed()
             try:
-                return Returned(use(answer))
+                with torch.set_grad_enabled(grad):
+                    return Returned(use(answer))
             except Exception as error:
                 return Raised(error)
 
