@@ -2,6 +2,7 @@
 
     python -m benchmarks.kernels                 # benchmarks/records/{attention,memory_bound,cross_entropy}.json
     python -m benchmarks.kernels --sweep         # times of other tiles for attention: which of them the kernels should use
+    python -m benchmarks.kernels --once          # attention forward and backward, for a profiler to look at (see METRICS)
 
 Each time is measured with CUDA events, after the L2 cache was overwritten; a record keeps the median and the quartiles. Clocks
 are as they are. Inputs are normal random numbers: on zeros a GPU is faster.
@@ -33,6 +34,15 @@ from course.kernels.swiglu import swiglu
 from course.model import RMSNorm, attend
 from course.position_rope import rope as plain_rope
 
+# ncu --csv --clock-control none --kernel-name-base function --launch-skip 4 --launch-count 4 \
+#     -k 'regex:^_(forward|delta|key_backward|query_backward)_kernel$' --metrics $METRICS \
+#     --log-file benchmarks/records/attention_profile.csv python -m benchmarks.kernels --once
+METRICS = (
+    "gpu__time_duration.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active,"
+    "sm__inst_issued.avg.pct_of_peak_sustained_active,sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active,"
+    "sm__warps_active.avg.pct_of_peak_sustained_active,dram__throughput.avg.pct_of_peak_sustained_elapsed,"
+    "lts__t_sector_hit_rate.pct,launch__registers_per_thread,launch__occupancy_limit_shared_mem"
+)
 RECORDS = Path(__file__).parent / "records"
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
 WARM_UP, L2_BYTES = 3, 256 << 20
@@ -337,6 +347,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RECORDS, help="folder of the records")
     parser.add_argument("--sweep", action="store_true", help="only time other tiles of attention")
+    parser.add_argument("--once", action="store_true", help="only run attention, for a profiler")
     parser.add_argument("--only", nargs="*", default=["attention", "memory_bound", "cross_entropy"], help="which records")
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -344,6 +355,11 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     functorch.donated_buffer = False  # a compiled backward pass is run many times
+    if options.once:
+        query, key, value = (normal(2, 16, 8192, 128).requires_grad_() for _ in range(3))
+        for _ in range(2):
+            fast_attention.attention(query, key, value).backward(normal(2, 16, 8192, 128))
+        return torch.cuda.synchronize()
     if options.sweep:
         return _write(options.out / "sweep.json", sweep())
     top = header()
