@@ -44,7 +44,7 @@ function lossesOf(path, angle) {
 }
 
 function ended(share) {
-  return share <= 1 ? `has 10^${number(Math.log10(Math.max(share, 1e-30)), 1)} of its first loss` : "has flown apart";
+  return share <= 1 ? `is at 10^${number(Math.log10(Math.max(share, 1e-30)), 1)} of its first loss` : "has flown apart";
 }
 
 function said(state) {
@@ -56,10 +56,10 @@ function said(state) {
   );
 }
 
-// Contour lines: the ellipses on which the height is 0.1, 1 and 6.
+// Contour lines: three ellipses of equal height that fit into the frame at any angle.
 function contours(degrees) {
   const turn = (degrees * Math.PI) / 180;
-  return [0.1, 1, 6].map((level) =>
+  return [0.1, 0.4, 1.1].map((level) =>
     Array.from({ length: 73 }, (_, k) => {
       const [u, v] = [Math.sqrt(2 * level) * Math.cos((k * Math.PI) / 36), Math.sqrt((2 * level) / KAPPA) * Math.sin((k * Math.PI) / 36)];
       return [u * Math.cos(turn) - v * Math.sin(turn), u * Math.sin(turn) + v * Math.cos(turn)];
@@ -78,13 +78,11 @@ function shown(path) {
 
 function plane(state, box) {
   const frame = chart({ x: [-2, 2], y: [-1.5, 1.5], box, xTicks: [-2, -1, 0, 1, 2], yTicks: [-1, 0, 1], xLabel: "w₁", yLabel: "w₂" });
-  for (const ellipse of contours(state.angle)) {
-    frame.line(ellipse.map((w) => w.map((x, i) => Math.min(Math.max(x, -REACH[i]), REACH[i]))), { colour: null, width: 0.7 });
-  }
+  for (const ellipse of contours(state.angle)) frame.line(ellipse, { colour: null, width: 0.7 });
   for (const [rule, , colour] of RUNNERS) {
     const path = shown(pathOf(rule, state));
     frame.line(path, { colour, width: 1.5 });
-    for (const [x, y] of path) frame.dot(x, y, { colour, r: 2.5 });
+    frame.dot(...path[path.length - 1], { colour });
   }
   return frame;
 }
@@ -94,7 +92,7 @@ function overSteps(state, box) {
   RUNNERS.forEach(([rule, name, colour], k) => {
     const powers = lossesOf(pathOf(rule, state), state.angle).map((x, t) => [t, Math.log10(Math.max(x, 1e-30))]);
     frame.line(powers.filter(([, p]) => p <= 2).map(([t, p]) => [t, Math.max(p, -10)]), { colour, dash: [undefined, "7 3", "2 3"][k] });
-    frame.note(2, -7.2 - k, name, { fill: `var(--${colour})`, class: "course-strong" });
+    frame.note(2, -7.2 - k, name, { style: `fill: var(--${colour})`, class: "course-strong" });
   });
   return frame;
 }

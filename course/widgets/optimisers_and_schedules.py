@@ -56,4 +56,4 @@ def ended(share: float) -> str:
     if not share <= 1:
         return "has flown apart"
     power = round(math.log10(max(share, 1e-30)), 1) + 0.0
-    return f"has 10^{power:.1f} of its first loss".replace("-", "−")
+    return f"is at 10^{power:.1f} of its first loss".replace("-", "−")

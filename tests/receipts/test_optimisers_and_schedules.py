@@ -226,7 +226,7 @@ def test_uncorrected_first_step():
     step = eta * (1 - b1) * size / sp.sqrt((1 - b2) * size**2)
     assert zero(step - eta * (1 - b1) / sp.sqrt(1 - b2))
     assert abs(float(step / eta) - 3.1623) <= 5e-5
-    assert abs(float(((1 - b1) / sp.sqrt(1 - sp.Rational(95, 100)))) - 0.4472) <= 5e-5
+    assert abs(float((1 - b1) / sp.sqrt(1 - sp.Rational(95, 100))) - 0.4472) <= 5e-5
 
 
 # ---------------------------------------------------------------- decay
