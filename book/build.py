@@ -3,6 +3,7 @@
 Solutions are in the book only when the environment has SOLUTIONS=show.
 """
 
+import filecmp
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, front, generated, metadata, pages, planning, proofs
+from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -61,6 +62,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets |= kernels.figures(kernels.records(ROOT))
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
@@ -140,6 +142,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     }
     made["teaching/grading.md"] = (ROOT / "book" / "teaching" / "grading.md").read_text(encoding="utf-8")
     made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
+    made[f"{kernels.FOLDER}/kernels.md"] = kernels.page(kernels.records(ROOT))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)
@@ -193,10 +196,19 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
             warningiserror=True,
             keep_going=True,
             quiet=True,
+            force_all=_assets_differ(source / "assets", target / "html" / "_static"),  # each page names their versions
         )
     if status:
         raise BuildError(f"Sphinx warned or failed ({status}): see above; a warning is an error here")
     return target / "html"
+
+
+def _assets_differ(assets: Path, copies: Path) -> bool:
+    """Whether a style, script, font or picture is not yet what the site has; Sphinx looks at pages only."""
+    files = [path for path in assets.rglob("*") if path.is_file()]
+    return any(
+        not (copy := copies / path.relative_to(assets)).is_file() or not filecmp.cmp(path, copy, shallow=False) for path in files
+    )
 
 
 def main() -> int:

@@ -69,26 +69,20 @@
 
   // ---------------------------------------------------------------- what is wider than the page can be scrolled by keyboard
 
-  function reachable() {
-    const nodes = [...document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")];
-    const wide = nodes.map((node) => node.scrollWidth > node.clientWidth + 1); // all is read before anything is written: one layout
-    nodes.forEach((node, i) => {
-      if (wide[i]) {
-        node.tabIndex = 0;
-        if (!node.matches("pre")) node.setAttribute("role", "group");
-        if (!node.matches("pre")) node.setAttribute("aria-label", node.matches(".table-scroll") ? "Table" : "Formula");
-      } else {
-        for (const name of ["tabindex", "role", "aria-label"]) node.removeAttribute(name);
-      }
-    });
+  function reachable(node, wide) {
+    const given = { tabindex: "0" };
+    if (!node.matches("pre")) Object.assign(given, { role: "group", "aria-label": node.matches(".table-scroll") ? "Table" : "Formula" });
+    for (const [name, value] of Object.entries(given)) wide ? node.setAttribute(name, value) : node.removeAttribute(name);
   }
 
-  let resized;
-  window.addEventListener("resize", () => {
-    clearTimeout(resized);
-    resized = setTimeout(reachable, 200);
+  // Asked when the browser has laid a part out, as it comes near or the window changes: no layout is made for the question.
+  const sizes = new ResizeObserver((entries) => {
+    const wide = entries.map(({ target }) => target.scrollWidth > target.clientWidth + 1); // all is read before anything is written
+    entries.forEach(({ target }, i) => reachable(target, wide[i]));
   });
-  document.fonts.ready.then(reachable);
+  document.fonts.ready.then(() => {
+    for (const node of document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")) sizes.observe(node);
+  });
 
   // ---------------------------------------------------------------- copying code
 

@@ -226,6 +226,23 @@ def lets_errors_through(multiply):
     return True
 
 
+@wrong(
+    "f01.is_product",
+    "You look at the largest difference without its sign taken away: a product that is too small passes.",
+    see="a-matrix-is-a-table",
+)
+def differences_with_sign(multiply):
+    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (2, 2, 2), (20, 20, 20)]:
+        A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
+        try:
+            C = multiply(A, B)
+        except Exception:
+            return False
+        if C.shape != (m, p) or (C - A @ B).max() > 1e-9:
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- f01.cheapest
 
 

@@ -436,10 +436,12 @@ def bias_not_summed(X, W, b, Y, penalty):
     return 2 / len(X) * X.T @ errors + 2 * penalty * W, 2 / len(X) * errors
 
 
-@wrong("f02.ridge", "The penalty is not part of the mean over examples: it is not divided by N.", see="gradients-of-matrices")
-def penalty_averaged(X, W, b, Y, penalty):
-    errors = X @ W + b - Y
-    return 2 / len(X) * (X.T @ errors + penalty * W), 2 / len(X) * errors.sum(dim=0)
+@wrong("f02.ridge", "You let torch differentiate. Write the two gradients as formulas.", see="the-linear-model")
+def by_autograd(X, W, b, Y, penalty):
+    W, b = W.clone().requires_grad_(True), b.clone().requires_grad_(True)
+    loss = ((X @ W + b - Y) ** 2).sum(dim=-1).mean() + penalty * (W**2).sum()
+    loss.backward()
+    return W.grad, b.grad
 
 
 @wrong("f02.ridge", "You forgot the bias in the prediction.", see="the-linear-model")
@@ -499,9 +501,17 @@ def four_points(f, gradient, w):
     return worst <= 1e-4 * top
 
 
-@wrong("f02.checker", "It accepts everything: a test that cannot fail is no test.", see="trust-no-gradient-unchecked")
-def always_true(f, gradient, w):
-    return gradient(w).shape == w.shape
+@wrong(
+    "f02.checker",
+    "You let torch differentiate f. A checker is to be independent of the machine that it checks: use central differences.",
+    see="slopes-without-algebra",
+)
+def against_autograd(f, gradient, w):
+    claimed, leaf = gradient(w), w.clone().requires_grad_(True)
+    if claimed.shape != w.shape:
+        return False
+    f(leaf).backward()
+    return bool((claimed - leaf.grad).abs().max() <= 1e-4 * leaf.grad.abs().max())
 
 
 @wrong(

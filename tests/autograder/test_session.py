@@ -126,15 +126,14 @@ def test_a_students_own_error_can_be_expected_by_name(student):
     assert info.value.code == 7
 
 
-def test_an_error_shows_the_students_line(student):
+def test_an_error_shows_the_students_line(student, monkeypatch):
     f = student("def helper(x):\n    return x[5]\n\ndef f(x):\n    return helper(x)", "f")
-    checks_quiet = checks.quiet
-    checks.quiet = (inspect.getfile(Session), inspect.getfile(Session.__mro__[1]))
-    try:
-        with pytest.raises(CheckFailed, match=r"IndexError: list index out of range, in helper: `return x\[5\]`"):
-            check(f).on([1]).returns(1)
-    finally:
-        checks.quiet = checks_quiet
+    weights = student("import torch\ndef weights(x):\n    return torch.nn.functional.softmax(x, dim=7)", "weights")
+    monkeypatch.setattr(checks, "quiet", (inspect.getfile(Session), inspect.getfile(Session.__mro__[1])))
+    with pytest.raises(CheckFailed, match=r"IndexError: list index out of range, in helper: `return x\[5\]`"):
+        check(f).on([1]).returns(1)
+    with pytest.raises(CheckFailed, match=r", in weights: `return torch.nn.functional.softmax\(x, dim=7\)`"):
+        check(weights).on(torch.ones(2)).returns(1)
 
 
 @pytest.mark.parametrize("end", ["raise SystemExit(0)", "raise KeyboardInterrupt", "raise GeneratorExit"])
@@ -320,6 +319,13 @@ def test_gradients_go_through_a_function_of_the_tests(student):
         "slope",
     )
     assert slope(lambda x: x**3, 2.0) == 12.0
+
+
+def test_autograd_is_off_there_where_it_is_off_here(student):
+    slope = student("def slope(x):\n    x = x.clone().requires_grad_(True)\n    x.exp().backward()\n    return x.grad", "slope")
+    check(slope).on(torch.zeros(())).returns(torch.ones(()))
+    with torch.no_grad(), pytest.raises(RuntimeError, match="does not require grad"):
+        slope(torch.zeros(()))
 
 
 def test_a_result_that_is_cut_off_is_seen(student):

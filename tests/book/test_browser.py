@@ -54,6 +54,8 @@ def violations(page, **options) -> list[str]:
     """What axe finds wrong, one line each. The inside of formulas is KaTeX's: spans hidden from readers, and MathML."""
     if not AXE.is_file():
         pytest.fail("axe-core is not installed: make tools")
+    page.add_style_tag(content="section, .formula { content-visibility: visible !important }")  # all of it is looked at
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(
         "(exclude) => axe.run({ exclude }, { resultTypes: ['violations'] })", options.get("exclude", [[".katex"]])
@@ -66,10 +68,10 @@ def test_a_page_from_the_disk(contexts, book, name, mode):
     page, foreign, told = visit(contexts[mode], f"{book.as_uri()}/", name)
     try:
         assert foreign == [] and told == []
+        assert violations(page) == []  # which lays out all of the page
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, f"the page is {wide} pixels wider than the window"
         assert page.evaluate("[...document.querySelectorAll('img')].filter((i) => i.complete && !i.naturalWidth).length") == 0
-        assert violations(page) == []
     finally:
         page.close()
 

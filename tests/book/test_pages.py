@@ -334,6 +334,17 @@ def test_a_page_is_written_only_if_it_changed_and_taken_away_with_its_chapter(ma
     assert not (source / "t02_dice" / "t02_dice.ipynb").exists()
 
 
+def test_a_style_that_changed_reaches_every_page(make):
+    root = make()
+    site = build(root)
+    style, page = root / "book" / "assets" / "course.css", site / "index.html"
+    version = re.search(r"course\.css\?v=(\w+)", page.read_text())[1]
+    style.write_text(style.read_text() + "\n/* another */\n")
+    build(root)
+    assert (site / "_static" / "course.css").read_text() == style.read_text()
+    assert version not in page.read_text()
+
+
 def test_a_display_formula_inside_a_paragraph_becomes_a_block(make):
     root = make(chapters={"t01_coins": coins(), "t02_dice": dice()})
     notebook = root / "source" / "t01_coins" / "t01_coins.ipynb"

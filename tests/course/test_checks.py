@@ -437,6 +437,16 @@ def test_using_allows_for_rounding():
     check(backwards).using(lambda f: f(x)).agrees_with(lambda x: x @ w)
 
 
+def test_a_call_is_repeated_with_autograd_on_or_off_as_it_was_made():
+    def records(x=None):
+        return torch.ones(1, requires_grad=True).exp().requires_grad
+
+    with torch.no_grad():
+        off = [check(records).on(0.0), check(records).using(lambda f: f())]
+    assert [call.returns(False).observe(records).value for call in off] == [False, False]
+    assert check(records).on(0.0).returns(True).observe(records).value
+
+
 def test_random_numbers_of_an_answer_are_seeded():
     check(lambda n: torch.rand(n)).on(5).agrees_with(lambda n: torch.rand(n))
 
