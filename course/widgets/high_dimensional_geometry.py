@@ -29,7 +29,11 @@ class ChanceCosines(Widget):
         low = math.degrees(math.acos(sd))
         bound = chance_cosine(self.dimension, self.candidates)
         best = "One random candidate" if self.candidates == 1 else f"The best of {self.candidates:,} random candidates"
-        told = f"stays below {bound:.3f} in at least 19 of 20 searches" if bound < 1 else "may come as near as it likes, for all the bound says"
+        told = (
+            f"stays below {bound:.3f} in at least 19 of 20 searches"
+            if bound < 1
+            else "may come as near as it likes, for all the bound says"
+        )
         return (
             f"In {self.dimension:,} dimensions the cosine of two random directions is 0 ± {sd:.3f}, an angle of {low:.1f}° to {180 - low:.1f}°. "
             f"{best} {told}."

@@ -51,7 +51,7 @@ def by_ranks(score):
 def two_at_a_time(score):
     rng = np.random.default_rng(0)
     for d in range(2, 21):
-        for _ in range(50):
+        for _ in range(30):
             rows = torch.from_numpy(rng.normal(size=(3, d)) * 10 ** rng.uniform(-2, 2, size=(3, 1)))
             query, pair = rows[0], rows[1:]
             angles = torch.nn.functional.cosine_similarity(pair, query.expand_as(pair))
