@@ -27,7 +27,9 @@ import runpy
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import CodeType
 
 from autograder.chapters import SAME_AS
 from course import checks
@@ -40,7 +42,7 @@ class cell(str):
     """An answer given as the source of the whole answer cell."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Answer:
     """One right or wrong answer.
 
@@ -171,13 +173,19 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
             continue
         theirs = dict(namespace)
         try:
-            exec(compile(answer.source(names), answer.label, "exec"), theirs)
+            exec(compiled(answer, tuple(names)), theirs)
             agree = all(same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes)
         except Exception:
             continue  # an answer that cannot be run or compared here explains nothing
         if agree:
             return answer
     return None
+
+
+@cache
+def compiled(answer: Answer, names: tuple[str, ...]) -> CodeType:
+    """The code of an answer cell."""
+    return compile(answer.source(list(names)), answer.label, "exec")
 
 
 def same(seen, other, messages_may_differ: bool) -> bool:

@@ -125,7 +125,9 @@ class _Run:
                         socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
                         self.student.socket.close()
                     case ["kill"]:
-                        frames.send(self.tests.control, self._end_student() or "", [], until)
+                        how = self.student and self.student.how_it_ended(0.2)
+                        self._end_student()
+                        frames.send(self.tests.control, how or "", [], until)
                     case ["test", current]:
                         until = min(self.end, time.monotonic() + 2 * self.limits.cell) + GRACE
                     case ["cell", index, size]:
@@ -160,13 +162,10 @@ class _Run:
             if output.output_type == "execute_result":
                 output.execution_count = self.count
 
-    def _end_student(self) -> str | None:
-        if self.student is None:
-            return None
-        how = self.student.how_it_ended(0.2)
-        self.student.kill()
-        self.student = None
-        return how
+    def _end_student(self) -> None:
+        if self.student is not None:
+            self.student.kill()
+            self.student = None
 
     def close(self) -> None:
         self._end_student()
@@ -189,9 +188,14 @@ def warm_up(sandbox: str = "full") -> None:
     tests_base()
 
 
-@cache
 def student_template(sandbox: str) -> Template:
     """The warm process from which those that run student code are forked."""
+    with _making:
+        return _student_template(sandbox)
+
+
+@cache
+def _student_template(sandbox: str) -> Template:
     template = Template(sandbox)
     atexit.register(template.close)
     return template

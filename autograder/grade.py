@@ -154,10 +154,11 @@ def _not_run(notebook: NotebookNode, why: str) -> None:
             cell.outputs = [v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])]
 
 
-def write(book: Book, batch: list[Graded]) -> None:
+def write(book: Book, batch: list[Graded], last: bool = False) -> None:
     """Put graded notebooks into the gradebook, all in one transaction, then into `autograded/`.
 
-    One that the gradebook does not take is marked as failed and keeps no other from it.
+    One that the gradebook does not take is tried once more by itself, since another run may just have made the same
+    rows. One that it does not take then (`last`) is marked as failed.
     """
     new = [one for one in batch if not one.failed and not one.unchanged]
     try:
@@ -167,17 +168,17 @@ def write(book: Book, batch: list[Graded]) -> None:
     except (GradebookError, DiskError):
         raise
     except Exception as error:
-        if len(new) == 1:
+        if last:
             new[0].failed = True
             new[0].flags = [_failure(error)]
             return
         for one in new:
-            write(book, [one])
+            write(book, [one], last=True)
         return
     for one in new:
         folder = one.chapter.folder("autograded", one.student)
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{one.chapter.name}.part"
+        part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
         part.write_text(v4.writes(one.notebook), encoding="utf-8")
         os.replace(part, folder / f"{one.chapter.name}.ipynb")
         one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory

@@ -139,7 +139,7 @@ def merge(chapter: Chapter, submission: NotebookNode | None, release: Release | 
     Args:
         release: of the chapter, where the caller has it already.
     """
-    source = [copy.deepcopy(cell) for cell in chapter.notebook.cells]
+    source = [nbformat.from_dict(cell) for cell in chapter.notebook.cells]
     blanks = (release or Release.of(chapter)).released.cells
     answers: dict[int, list[NotebookNode]] = {}
     own: dict[int, list[NotebookNode]] = {}

@@ -192,9 +192,12 @@ def _root(node: ast.AST) -> str | None:
 def _dotted(tree: ast.Module):
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner and _root(node) is not None:
-            text = ast.unparse(node)
-            yield text if text.replace(".", "").replace("_", "").isalnum() else _root(node)
+        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner and (root := _root(node)) is not None:
+            path = []
+            while isinstance(node, ast.Attribute):
+                path.append(node.attr)
+                node = node.value
+            yield ".".join([root, *reversed(path)]) if isinstance(node, ast.Name) else root
 
 
 def _imports(tree: ast.Module):

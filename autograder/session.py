@@ -21,12 +21,13 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 import torch
-from nbformat import NotebookNode, v4
+from nbformat import NotebookNode
 
 from autograder import frames, peer, wire
 from autograder.frames import Closed, Late, WireError
 from autograder.peer import Failed, Peer, known_error
-from autograder.remote import FUNCTIONS, GRACE, PLAIN, RANDOM, randomness, same
+from autograder.remote import FUNCTIONS, GETTERS, GRACE, PLAIN, RANDOM, randomness
+from autograder.shell import new_output, result
 from autograder.wire import Decoder, Encoder
 from course.checks import Stopped
 
@@ -317,9 +318,10 @@ class Session(Peer):
     def head(self, encoder):
         self.writing = True
         now = randomness()
-        fresh = [self.last is None or not same(a, b) for a, b in zip(now, self.last or now, strict=True)]
+        known = self.last or (None,) * len(now)
         self.last = now
-        return [self.seconds, self.sentence, [encoder.encode(x) if new else None for x, new in zip(now, fresh, strict=True)]]
+        fresh = [encoder.encode(get()) if a != b else None for get, a, b in zip(GETTERS, now, known, strict=True)]
+        return [self.seconds, self.sentence, fresh]
 
     def tail(self, decoder, tail):
         text, used, withheld = tail
@@ -793,7 +795,7 @@ def _output(told: dict) -> NotebookNode | None:
     kind = told.get("output_type")
     if kind == "stream":
         name = told.get("name")
-        return v4.new_output("stream", name=name if name in ("stdout", "stderr") else "stdout", text=_printed(told.get("text")))
+        return new_output("stream", name=name if name in ("stdout", "stderr") else "stdout", text=_printed(told.get("text")))
     if kind == "error":
         lines = told.get("traceback")
         lines = [_printed(line) for line in lines[:200]] if isinstance(lines, list) else []
@@ -807,8 +809,7 @@ def _output(told: dict) -> NotebookNode | None:
             for mime, value in data.items()
             if isinstance(mime, str)
         }
-        count = {"execution_count": None} if kind == "execute_result" else {}
-        return v4.new_output(kind, data, **count)
+        return result(data) if kind == "execute_result" else new_output(kind, data=data, metadata={})
     return None
 
 
@@ -828,7 +829,7 @@ def _printed(x) -> str:
 
 
 def _error(name: str, text: str, lines: list[str] | None = None) -> NotebookNode:
-    return v4.new_output("error", ename=name, evalue=text, traceback=lines or [text])
+    return new_output("error", ename=name, evalue=text, traceback=lines or [text])
 
 
 def _line(source: str, number: int) -> str | None:

@@ -4,15 +4,17 @@ Used where a kernel's start would cost more than the cells: in `autograder check
 child that runs a submission.
 """
 
+import ast
 import contextlib
 import io
 import os
 import sys
+from types import CodeType
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat import NotebookNode, v4
+from nbformat import NotebookNode, from_dict
 from traitlets import Type
 from traitlets.config import Config
 
@@ -21,14 +23,22 @@ TAIL = 20_000  # characters that are kept of the end of what is longer: a test s
 ERROR_LIMIT = 20_000  # characters of an error
 
 
+def new_output(kind: str, **fields) -> NotebookNode:
+    """A notebook output as nbformat makes it, without its validation, which costs more than most cells."""
+    return from_dict({"output_type": kind, **fields})
+
+
+def result(data: dict, metadata: dict | None = None, count: int | None = None) -> NotebookNode:
+    """The output that shows a cell's last value."""
+    return new_output("execute_result", data=data, metadata=metadata or {}, execution_count=count)
+
+
 class _Hook(DisplayHook):
     def write_output_prompt(self):
         pass
 
     def write_format_data(self, format_dict, md_dict=None):
-        self.shell.record(
-            v4.new_output("execute_result", format_dict, metadata=md_dict or {}, execution_count=self.shell.execution_count)
-        )
+        self.shell.record(result(format_dict, md_dict, self.shell.execution_count))
 
     def finish_displayhook(self):
         pass
@@ -36,7 +46,7 @@ class _Hook(DisplayHook):
 
 class _Publisher(DisplayPublisher):
     def publish(self, data, metadata=None, *, transient=None, update=False, **kwargs):
-        self.shell.record(v4.new_output("display_data", data, metadata=metadata or {}))
+        self.shell.record(new_output("display_data", data=data, metadata=metadata or {}))
 
     def clear_output(self, wait=False):
         self.shell.outputs.clear()
@@ -64,6 +74,7 @@ class NotebookShell(InteractiveShell):
 
     def __init__(self, **kwargs):
         self.outputs, self._size, self._tail = [], 0, ""
+        self.prepared: dict[str, tuple[CodeType, CodeType | None]] = {}
         super().__init__(**kwargs)
 
     def record(self, output: NotebookNode) -> None:
@@ -71,7 +82,7 @@ class NotebookShell(InteractiveShell):
         if self._size <= OUTPUT_LIMIT:
             self.outputs.append(output)
         elif output.output_type == "execute_result":  # the score of a test that printed much
-            self.outputs.append(v4.new_output("execute_result", {"text/plain": str(output.data.get("text/plain"))[:TAIL]}))
+            self.outputs.append(result({"text/plain": str(output.data.get("text/plain"))[:TAIL]}))
 
     def record_stream(self, name: str, text: str) -> None:
         room = OUTPUT_LIMIT - self._size
@@ -85,7 +96,7 @@ class NotebookShell(InteractiveShell):
         if last.get("output_type") == "stream" and last["name"] == name:
             last["text"] += text
         else:
-            self.outputs.append(v4.new_output("stream", name=name, text=text))
+            self.outputs.append(new_output("stream", name=name, text=text))
 
     def _showtraceback(self, etype, evalue, stb):
         try:
@@ -93,7 +104,7 @@ class NotebookShell(InteractiveShell):
         except Exception:
             text = "(an error that cannot be printed)"
         lines = [str(line)[:ERROR_LIMIT] for line in list(stb)[:100]]
-        self.outputs.append(v4.new_output("error", ename=etype.__name__, evalue=text, traceback=lines))
+        self.outputs.append(new_output("error", ename=etype.__name__, evalue=text, traceback=lines))
 
     def enable_gui(self, gui=None):
         pass
@@ -104,8 +115,38 @@ class NotebookShell(InteractiveShell):
     def run(self, source: str) -> list[NotebookNode]:
         """Run one cell and return its outputs. Errors are outputs too."""
         with self.captured():
-            self.run_cell(source, store_history=True)
+            if source in self.prepared:
+                self._run_prepared(*self.prepared[source])
+            else:
+                self.run_cell(source, store_history=True)
         return self.outputs
+
+    def prepare(self, source: str) -> None:
+        """Compile a cell that `run` will be given later, here or in a process that is forked from this one.
+
+        Its statements and the expression that it ends in, if it does; a cell that IPython has to run is left to it.
+        """
+        try:
+            cell = self.transform_cell(source)
+            name = self.compile.cache(cell, raw_code=source)
+            tree = ast.parse(cell, name)
+            if self.displayhook.semicolon_at_end_of_expression(cell):
+                return
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            body, last = compile(tree, name, "exec"), last and compile(ast.Expression(last.value), name, "eval")
+        except SyntaxError:
+            return
+        self.prepared[source] = body, last
+
+    def _run_prepared(self, body: CodeType, last: CodeType | None) -> None:
+        try:
+            exec(body, self.user_ns)
+            value = eval(last, self.user_ns) if last else None
+            if value is not None:
+                self.record(result(*self.display_formatter.format(value)))
+        except BaseException:  # as IPython does
+            self.showtraceback(running_compiled_code=True)
+        self.execution_count += 1
 
     @contextlib.contextmanager
     def captured(self):
@@ -114,7 +155,7 @@ class NotebookShell(InteractiveShell):
         with contextlib.redirect_stdout(_Stream(self, "stdout")), contextlib.redirect_stderr(_Stream(self, "stderr")):
             yield
         if self._tail:
-            self.outputs.append(v4.new_output("stream", name="stdout", text=f"[…]{self._tail}"))
+            self.outputs.append(new_output("stream", name="stdout", text=f"[…]{self._tail}"))
 
 
 def make_shell(backend: str = "agg") -> NotebookShell:
@@ -136,7 +177,8 @@ def make_shell(backend: str = "agg") -> NotebookShell:
 def warm_shell(backend: str) -> NotebookShell:
     """A shell that has run something of each kind, so that what is loaded with the first cell is there; for a fork."""
     shell = make_shell(backend)
-    for source in ("import sys\nprint(1)\nprint(2, file=sys.stderr)\n[3]", "1 / 0"):
+    # The last reads the files of the functions that are running then, for a stack trace that torch keeps.
+    for source in ("import sys\nprint(1)\nprint(2, file=sys.stderr)\n[3]", "1 / 0", "import torch\ntorch.manual_seed(0)"):
         shell.run(source)
     shell.reset()
     shell.execution_count, shell.outputs = 1, []

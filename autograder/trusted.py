@@ -20,18 +20,25 @@ from typing import NoReturn
 
 import numpy as np
 import torch
-from nbformat import NotebookNode, v4
+from nbformat import NotebookNode
 
 from autograder import frames, peer, session, wire
-from autograder.answers import explainer, load
+from autograder.answers import compiled, explainer, load
 from autograder.chapters import bound_names, exercise_id
 from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
 from autograder.sandbox import Limits, limit_memory
 from autograder.session import Session
-from autograder.shell import NotebookShell, warm_shell
+from autograder.shell import NotebookShell, new_output, warm_shell
 from course import checks
 
-WARM = "matplotlib.pyplot", "matplotlib_inline.backend_inline", "sympy", "course.device", "course.plots"
+WARM = (
+    "course.device",
+    "course.plots",
+    "matplotlib.pyplot",
+    "matplotlib_inline.backend_inline",
+    "sympy",
+    "torch.fx.experimental.symbolic_shapes",  # the first gradient imports it
+)
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
 QUIET = peer.__file__, session.__file__, wire.__file__
 _exit = os._exit
@@ -99,13 +106,17 @@ class Chapter:
             for answer in self.answers:
                 with contextlib.suppress(ValueError, SyntaxError):  # told by `autograder check`
                     if answer.exercise == exercise:
-                        source = answer.source(list(dict.fromkeys(asked)))
-                        words |= set() if answer.right else uses(source).reads
+                        names = tuple(dict.fromkeys(asked))
+                        source = answer.source(list(names))
                         if answer.right:
                             right.setdefault(test["name"], []).append(source)
+                        else:
+                            words |= uses(source).reads
+                            compiled(answer, names)  # kept for those that are forked
         self.told, self.words = read_source(cells, right), words
-        for cell in cells:
-            for _, line, _ in uses(cell["source"]).imports if cell["kind"] != "answer" else ():
+        for cell in (cell for cell in cells if cell["kind"] != "answer"):
+            NotebookShell.instance().prepare(cell["source"] if cell["kind"] == "test" else without_prints(cell["source"]))
+            for _, line, _ in uses(cell["source"]).imports:
                 with contextlib.suppress(Exception):  # a cell that fails shows it when it runs
                     exec(line, {})
         gc.collect()
@@ -139,7 +150,7 @@ class Run:
         os.environ[checks.SEED_VARIABLE] = str(self.seed)
         checks.explain = explainer(self.chapter.answers, shell.user_ns)
         checks.invoke, checks.quiet = self.session.called, QUIET
-        for seed in (random.seed, np.random.seed, torch.manual_seed):
+        for seed in (random.seed, np.random.seed, torch.default_generator.manual_seed):
             seed(self.seed)
         signal.signal(signal.SIGALRM, self._too_long)
         _limit_memory(self.limits.memory)
@@ -274,7 +285,7 @@ def _record(shell: NotebookShell, output: NotebookNode) -> None:
 
 
 def _told(name: str, text: str) -> NotebookNode:
-    return v4.new_output("error", ename=name, evalue=text, traceback=[text])
+    return new_output("error", ename=name, evalue=text, traceback=[text])
 
 
 if __name__ == "__main__":

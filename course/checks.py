@@ -311,7 +311,7 @@ class Subject:
             except Exception as error:
                 return Raised(error)
 
-        return Call(self, observe, _describe(args, kwargs), args, kwargs)
+        return Call(self, observe, args, kwargs)
 
     def using(self, use: Callable, what: str = "") -> "Call":
         """Do anything with it: `use(answer)` is called with the student's object, and with the reference in its turn.
@@ -330,14 +330,16 @@ class Subject:
             except Exception as error:
                 return Raised(error)
 
-        return Call(self, observe, what, (), {}, use)
+        return Call(self, observe, (), {}, use, what)
 
 
 class Call:
     """One use of a function or class under test."""
 
-    def __init__(self, subject: Subject, observe: Callable, what: str, args: tuple, kwargs: dict, use: Callable | None = None):
-        self.subject, self.observe, self.what, self.use = subject, observe, what, use
+    def __init__(
+        self, subject: Subject, observe: Callable, args: tuple, kwargs: dict, use: Callable | None = None, what: str = ""
+    ):
+        self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
         self.seen = _record(subject.name, observe, subject.answer)
 
@@ -428,9 +430,8 @@ class Call:
 
     def _fail_if(self, told: str | None, see: str | None) -> None:
         if told:
-            name = self.subject.name
-            where = f"{name}({self.what})" if self.use is None else f"{name}, {self.what}" if self.what else name
-            raise CheckFailed(f"{where}: {told}", see)
+            where = f"({_describe(self.args, self.kwargs)})" if self.use is None else f", {self.what}" if self.what else ""
+            raise CheckFailed(f"{self.subject.name}{where}: {told}", see)
 
 
 class Value:
@@ -535,6 +536,8 @@ def difference(expected, value, *, atol: float = 0.0, rtol: float = 0.0, bounds=
             return f"a tensor was expected, {_kind(value)} came"
         if value.dtype != expected.dtype:
             return f"dtype {_dtype(expected.dtype)} was expected, {_dtype(value.dtype)} came"
+        if value.device == expected.device and torch.equal(value, expected):
+            return None
         return _array_difference(_numpy(expected), _numpy(value), atol, rtol, bounds)
     if isinstance(expected, np.ndarray):
         if type(value) is not np.ndarray:
@@ -584,11 +587,14 @@ def difference(expected, value, *, atol: float = 0.0, rtol: float = 0.0, bounds=
 def _array_difference(expected: np.ndarray, value: np.ndarray, atol, rtol, bounds) -> str | None:
     if expected.shape != value.shape:
         return f"shape {_shape(expected.shape)} was expected, {_shape(value.shape)} came"
-    if expected.size == 0:
+    same = expected == value
+    if same.all():
         return None
     with np.errstate(all="ignore"):
-        same = (expected == value) | (np.isnan(expected) & np.isnan(value)) if expected.dtype.kind in "fc" else expected == value
-        gap = np.where(same, 0.0, np.abs(expected.astype(np.complex128) - value.astype(np.complex128)))
+        if expected.dtype.kind in "fc":
+            same |= np.isnan(expected) & np.isnan(value)
+        wide = np.complex128 if "c" in (expected.dtype.kind, value.dtype.kind) else np.float64
+        gap = np.where(same, 0.0, np.abs(expected.astype(wide) - value.astype(wide)))
         allowed = atol + rtol * np.abs(expected) + (0.0 if bounds is None else bounds)
         # An inf is only near to itself, and a large integer can differ by a gap that is lost in float64.
         bad = ~same & ~((gap <= allowed) & np.isfinite(gap) & ((gap > 0) | (allowed > 0)))
@@ -619,7 +625,7 @@ def _bounds(call: Call, reference: Callable, expected):
             wide = _widened(x)
             if sign is None:
                 return wide
-            factor = 1 + eps * sign.choice([-1.0, 1.0], size=np.shape(wide))
+            factor = 1 + eps * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
             return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
 
         args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))
@@ -680,6 +686,8 @@ def _seed():
 def _copy(x):
     """A copy that shares nothing and keeps strides, so that a non-contiguous argument stays one."""
     if isinstance(x, torch.Tensor) and not isinstance(x, torch.nn.Parameter):
+        if x.is_contiguous():
+            return x.detach().clone().requires_grad_(x.requires_grad)
         y = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) if 0 not in x.stride() else torch.empty_like(x)
         return y.copy_(x.detach()).requires_grad_(x.requires_grad)
     if isinstance(x, list | tuple):
@@ -783,8 +791,8 @@ def _eps(x) -> float:
 
 
 def _magnitude(x) -> float:
-    finite = _double(x)[np.isfinite(_double(x))]
-    return float(np.abs(finite).max()) if finite.size else 0.0
+    x = _double(x)
+    return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
 
 
 def _gap(a, b) -> float:

@@ -38,7 +38,7 @@ SERIES = [COLOURS[name] for name in ("query", "wrong", "value", "weights", "key"
 
 def use() -> None:
     """Set matplotlib to the course's style: SVG, transparent, one ink for light and dark pages."""
-    if FONT.name not in {Path(entry.fname).name for entry in fontManager.ttflist}:
+    if not any(entry.fname.endswith(FONT.name) for entry in reversed(fontManager.ttflist)):
         fontManager.addfont(FONT)
     mpl.rcParams.update(
         {

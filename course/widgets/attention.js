@@ -25,7 +25,7 @@ const shown = (x) => x.toFixed(3).replace(/^-(0\.0+)$/, "$1");
 function sentenceOf({ weights, output, contributions }, row, scaled) {
   const list = (numbers) => numbers.map(shown).join(", ");
   return (
-    `Query ${row + 1} gives its keys the weights ${list(weights[row])} (${scaled ? "with" : "without"} the factor 1/√d_k). ` +
+    `Query ${row + 1} gives its keys the weights ${list(weights[row])} (${scaled ? "with" : "without"} scaling). ` +
     `Its output is ${list(output[row])}. The keys contribute vectors of length ${list(contributions[row])}.`
   );
 }
@@ -110,7 +110,7 @@ export default {
       const row = rowOf(state);
       Object.keys(ROLES).forEach((name, i) => tables[i].set(state[name]));
       const [scale, next] = switches.buttons;
-      scale.textContent = "scaled by 1/√d_k";
+      scale.innerHTML = "scaled by 1/√<i>d</i><sub>k</sub>";
       scale.setAttribute("aria-pressed", String(state.scaled));
       next.textContent = `query ${row + 1} of ${state.query.length}, show next`;
       figure.redraw();

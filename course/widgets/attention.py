@@ -38,7 +38,7 @@ class AttentionWidget(Widget):
 
         return (
             f"Query {row + 1} gives its keys the weights {show(weights[row])}"
-            f" ({'with' if self.scaled else 'without'} the factor 1/√d_k)."
+            f" ({'with' if self.scaled else 'without'} scaling)."
             f" Its output is {show(attention(query, key, value)[row])}."
             f" The keys contribute vectors of length {show(contribution(weights, value)[row])}."
         )

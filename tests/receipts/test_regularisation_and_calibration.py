@@ -8,6 +8,11 @@ import pytest
 import sympy as sp
 import torch
 
+from course import data
+from course.regularisation_and_calibration import dropout, ece, ece_bound, fit_temperature, label_smooth
+
+NORMAL_SIZE = np.sqrt(2 / np.pi)  # the mean size of a normal number of variance one
+
 
 def masks(width: int, rate: float):
     """Every dropout mask of a width, already scaled by 1 / (1 - rate), with its probability."""
@@ -19,6 +24,32 @@ def masks(width: int, rate: float):
 def softmax(z):
     powers = np.exp(z - z.max(-1, keepdims=True))
     return powers / powers.sum(-1, keepdims=True)
+
+
+@pytest.mark.receipt("f08-dropout", "derived")
+def test_dropout():
+    rho = sp.Symbol("rho", positive=True)
+    factors = {1 / (1 - rho): 1 - rho, sp.Integer(0): rho}
+    mean = sum(factor * chance for factor, chance in factors.items())
+    square = sum(factor**2 * chance for factor, chance in factors.items())
+    assert sp.simplify(mean - 1) == 0
+    assert sp.simplify(square - 1 / (1 - rho)) == 0
+    assert sp.simplify(square - mean**2 - rho / (1 - rho)) == 0
+    x = torch.linspace(-2, 3, 20_000, dtype=torch.float64)
+    drawn = dropout(x, 0.3, generator=torch.Generator().manual_seed(0))
+    kept = drawn != 0
+    assert torch.allclose(drawn[kept], x[kept] / 0.7) and abs(kept.double().mean() - 0.7) <= 5 * np.sqrt(0.21 / 20_000)
+
+
+@pytest.mark.receipt("f08-dropout-variance", "computed")
+def test_dropout_variance():
+    generator = np.random.default_rng(3)
+    x, w = generator.normal(size=8), generator.normal(size=8)
+    for rate in (0.1, 0.5, 0.8):
+        sums = [((mask * x) @ w, chance) for mask, chance in masks(8, rate)]
+        mean = sum(s * chance for s, chance in sums)
+        variance = sum((s - mean) ** 2 * chance for s, chance in sums)
+        assert abs(mean - x @ w) <= 1e-12 and abs(variance - rate / (1 - rate) * (x**2 @ w**2)) <= 1e-12 * variance
 
 
 @pytest.mark.receipt("e46", "computed")
@@ -53,7 +84,7 @@ def test_e48_label_smoothing():
     for V, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
         logits = torch.randn(8, V, generator=generator, dtype=torch.float64)
         target = torch.randint(V, (8,), generator=generator)
-        smooth = (1 - epsilon) * torch.nn.functional.one_hot(target, V).double() + epsilon / V
+        smooth = label_smooth(target, V, epsilon)
         assert (smooth.sum(-1) - 1).abs().max() <= 1e-15 * V
         assert (smooth.gather(1, target[:, None]) - (1 - epsilon + epsilon / V)).abs().max() <= 1e-15
         mine = -(smooth * logits.log_softmax(-1)).sum(-1).mean()
@@ -65,12 +96,31 @@ def test_e48_label_smoothing():
         assert best.grad.abs().max() <= 1e-15
 
 
-def ece(confidence, correct, bins):
-    """In numpy: bins (0, 1/M], (1/M, 2/M], …, each weighed by its share of the examples."""
-    index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    count, right, sure = (np.bincount(index, weights=w, minlength=bins) for w in (np.ones_like(confidence), correct, confidence))
-    full = count > 0
-    return (count[full] / len(confidence) * np.abs(right[full] / count[full] - sure[full] / count[full])).sum()
+@pytest.mark.receipt("f08-smooth-split", "computed")
+def test_smooth_split():
+    generator = torch.Generator().manual_seed(4)
+    for V, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
+        logits = torch.randn(8, V, generator=generator, dtype=torch.float64)
+        target = torch.randint(V, (8,), generator=generator)
+        loss = torch.nn.functional.cross_entropy
+        whole = loss(logits, label_smooth(target, V, epsilon))
+        parts = (1 - epsilon) * loss(logits, target) + epsilon * loss(logits, torch.full((8, V), 1 / V, dtype=torch.float64))
+        assert abs(whole - parts) <= 1e-13
+        assert abs(whole - loss(logits, target, label_smoothing=epsilon)) <= 1e-13
+
+
+@pytest.mark.receipt("f08-smooth-gap", "derived")
+def test_smooth_gap():
+    V, epsilon, lead = sp.symbols("V epsilon lead", positive=True)
+    true, other = 1 - epsilon + epsilon / V, epsilon / V
+    normal = sp.log(sp.exp(lead) + V - 1)
+    loss = -true * (lead - normal) + (V - 1) * other * normal
+    best = sp.log(1 + (1 - epsilon) * V / epsilon)
+    assert sp.simplify(sp.diff(loss, lead).subs(lead, best)) == 0
+    curvature = sp.simplify(sp.diff(loss, lead, 2) - (V - 1) * sp.exp(lead) / (sp.exp(lead) + V - 1) ** 2)
+    assert curvature == 0  # positive, so it is the only best lead
+    for classes, expected in ((10, 4.51), (50_000, 13.02)):
+        assert abs(float(best.subs({V: classes, epsilon: sp.Rational(1, 10)})) - expected) <= 0.005
 
 
 @pytest.mark.receipt("n-ece", "computed")
@@ -86,14 +136,75 @@ def test_n_ece():
                 accuracy = Fraction(int(sum(correct[members])), len(members))
                 sure = Fraction(int(sum(parts[members])), 1000 * len(members))
                 exact += Fraction(len(members), n) * abs(accuracy - sure)
-        assert abs(ece(parts / 1000, correct, bins) - float(exact)) <= 1e-12
-    biased = []
-    for _ in range(200):  # a model that is calibrated by construction is never told so
-        confidence = generator.uniform(size=100)
-        biased.append(ece(confidence, (generator.uniform(size=100) < confidence).astype(float), 10))
-    assert 0.05 <= np.mean(biased) <= 0.2
-    confidence = generator.uniform(size=1_000_000)
-    assert ece(confidence, (generator.uniform(size=1_000_000) < confidence).astype(float), 10) <= 0.005
+        assert abs(ece(torch.from_numpy(parts / 1000), torch.from_numpy(correct), bins) - float(exact)) <= 1e-12
+
+
+def honest(generator, confidence):
+    """What comes true, 1.0 or 0.0, if each forecast has the chance that it says."""
+    return (torch.rand(confidence.shape, generator=generator, dtype=confidence.dtype) < confidence).double()
+
+
+def test_a_perfect_model_has_a_calibration_error():
+    generator = torch.Generator().manual_seed(5)
+    means = {}
+    for N, bins in ((100, 10), (100, 50), (1_000_000, 10)):
+        runs = []
+        for _ in range(200 if N == 100 else 1):
+            confidence = torch.rand(N, generator=generator, dtype=torch.float64)
+            runs.append(ece(confidence, honest(generator, confidence), bins))
+        means[N, bins] = np.mean(runs)
+    assert 0.08 <= means[100, 10] <= 0.12 and means[100, 50] >= 1.5 * means[100, 10] and means[1_000_000, 10] <= 0.005
+    hidden = torch.tensor([0.62, 0.78], dtype=torch.float64).repeat(50_000)  # one too low, the other too high
+    right = honest(generator, hidden.flip(0))
+    assert ece(hidden, right, 5) <= 0.01 and ece(hidden, right, 10) >= 0.15
+
+
+@pytest.mark.receipt("f08-ece-refine", "computed")
+def test_ece_refine():
+    generator = torch.Generator().manual_seed(6)
+    for case in range(200):
+        confidence = torch.rand(5 + case, generator=generator, dtype=torch.float64)
+        correct = honest(generator, confidence**2)
+        errors = [ece(confidence, correct, bins) for bins in (1, 2, 4, 12, 60)]
+        assert min(np.diff(errors)) >= -1e-12
+        assert abs(errors[0] - abs(confidence.mean() - correct.mean())) <= 1e-12
+
+
+def exact_ece(confidence: np.ndarray, bins: int) -> float:
+    """The mean of the ECE of an honest model: the number right in a bin is distributed like a product of polynomials."""
+    where, total = np.ceil(confidence * bins), 0.0
+    for m in range(1, bins + 1):
+        inside, chances = confidence[where == m], np.ones(1)
+        for c in inside:
+            chances = np.convolve(chances, [1 - c, c])
+        total += chances @ np.abs(np.arange(len(chances)) - inside.sum())
+    return total / len(confidence)
+
+
+@pytest.mark.receipt("f08-ece-bound", "computed")
+def test_ece_bound():
+    generator = torch.Generator().manual_seed(7)
+    for case in range(100):
+        N, bins = 1 + case % 10, 1 + case % 7
+        confidence = torch.rand(N, generator=generator, dtype=torch.float64)
+        mean = 0.0
+        for outcome in product((0.0, 1.0), repeat=N):  # all of them, with their chances
+            right = torch.tensor(outcome, dtype=torch.float64)
+            chance = torch.where(right == 1, confidence, 1 - confidence).prod()
+            mean += float(chance) * ece(confidence, right, bins)
+        assert abs(mean - exact_ece(confidence.numpy(), bins)) <= 1e-12
+        assert mean <= ece_bound(confidence, bins) + 1e-12
+        assert ece_bound(confidence, bins) <= 0.5 * np.sqrt(bins / N) + 1e-12
+    assert abs(ece_bound(torch.tensor([0.5]), 1) - exact_ece(np.array([0.5]), 1)) <= 1e-15
+
+
+@pytest.mark.receipt("f08-ece-noise", "computed")
+def test_ece_noise():
+    generator = torch.Generator().manual_seed(8)
+    for N, bins in ((200, 1), (200, 10), (200, 20), (2000, 1), (2000, 20)):
+        confidence = torch.rand(N, generator=generator, dtype=torch.float64)
+        ratio = NORMAL_SIZE * ece_bound(confidence, bins) / exact_ece(confidence.numpy(), bins)
+        assert abs(ratio - 1) <= 0.03
 
 
 @pytest.mark.receipt("n-tscale", "derived")
@@ -109,3 +220,63 @@ def test_n_tscale():
     mean = sum(q * s for q, s in zip(p, z, strict=True))
     loss = -sp.log(p[0])  # its slope in tau: zero where the target's logit is the mean logit
     assert sp.simplify(sp.diff(loss, tau) - (z[0] - mean) / tau**2) == 0
+
+
+@pytest.mark.receipt("f08-tau-slope", "derived")
+def test_tau_slope():
+    z = sp.symbols("z0:3", real=True)
+    beta = sp.Symbol("beta", positive=True)
+    powers = [sp.exp(beta * s) for s in z]
+    p = [power / sum(powers) for power in powers]
+    mean = sum(q * s for q, s in zip(p, z, strict=True))
+    variance = sum(q * (s - mean) ** 2 for q, s in zip(p, z, strict=True))
+    loss = sp.log(sum(powers)) - beta * z[0]
+    assert sp.simplify(sp.diff(loss, beta) - (mean - z[0])) == 0
+    assert sp.simplify(sp.diff(loss, beta, 2) - variance) == 0
+    generator = torch.Generator().manual_seed(9)
+    logits = 3 * torch.randn(200, 5, generator=generator, dtype=torch.float64)
+    classes = torch.where(torch.rand(200, generator=generator) < 0.6, logits.argmax(dim=1), 0)
+    coldness = torch.tensor(1 / fit_temperature(logits, classes), dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.cross_entropy(coldness * logits, classes).backward()
+    assert abs(coldness.grad) <= 1e-9
+
+
+@pytest.mark.receipt("f08-murphy", "derived")
+def test_murphy():
+    c, a = sp.symbols("c a", real=True)
+    assert sp.simplify(a * (c - 1) ** 2 + (1 - a) * c**2 - ((c - a) ** 2 + a * (1 - a))) == 0  # one value of the forecast
+    generator = np.random.default_rng(10)
+    said = [Fraction(int(k), 10) for k in generator.integers(0, 11, size=300)]
+    happened = [int(r) for r in generator.integers(0, 2, size=300)]
+    whole = sum((s - r) ** 2 for s, r in zip(said, happened, strict=True)) / 300
+    parts = Fraction(0)
+    for value in set(said):
+        results = [r for s, r in zip(said, happened, strict=True) if s == value]
+        share = Fraction(sum(results), len(results))
+        parts += Fraction(len(results), 300) * ((value - share) ** 2 + share * (1 - share))
+    assert whole == parts
+
+
+@pytest.mark.receipt("f08-scaled", "measured")
+def test_scaled():
+    record = data.record("regularisation_and_calibration")
+    judged = record["judged"]
+    assert len(record["settings"]["seeds"]) == 10 and "2.262" in record["interval"]
+    for noise, gain in ((0.3, 0.074), (0.5, 0.468)):
+        found = judged[f"nll after less before, plain, noise {noise}"]
+        assert abs(found["mean"] + gain) <= 0.001 and found["mean"] + found["half_width"] < 0
+    still = judged["nll after less before, plain, noise 0.0"]
+    assert abs(still["mean"]) <= still["half_width"]
+    for noise in (0.0, 0.3, 0.5):  # the null model: an honest one with the same confidences
+        above = judged[f"ece after less honest, plain, noise {noise}"]
+        assert 0 <= above["mean"] <= min(0.005, above["half_width"])
+    for row in record["rows"]:
+        assert row["accuracy before"] == row["accuracy after"]
+
+
+@pytest.mark.receipt("f08-err-smoothing", "measured")
+def test_err_smoothing():
+    judged = data.record("regularisation_and_calibration")["judged"]
+    worse, better = (judged[f"ece of smoothing less plain, noise {noise}"] for noise in (0.0, 0.5))
+    assert abs(worse["mean"] - 0.131) <= 0.001 and abs(worse["half_width"] - 0.007) <= 0.0005
+    assert abs(better["mean"] + 0.170) <= 0.001 and abs(better["half_width"] - 0.008) <= 0.0005

@@ -1,0 +1,83 @@
+// A dimension and a number of candidates: the density of the cosine of random directions, and what chance brings.
+
+const RISK = 0.05;
+
+// ln Γ(x) for x > 0: Stirling's series after a shift to x ≥ 8.
+function logGamma(x) {
+  let shift = 0;
+  for (; x < 8; x += 1) shift += Math.log(x);
+  const square = 1 / (x * x);
+  return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + (1 / 12 - (1 / 360 - (1 / 1260 - square / 1680) * square) * square) / x - shift;
+}
+
+// Density of the cosine c of two random directions in d dimensions.
+function density(c, d) {
+  return Math.exp(((d - 3) / 2) * Math.log1p(-c * c) + logGamma(d / 2) - logGamma((d - 1) / 2) - 0.5 * Math.log(Math.PI));
+}
+
+// What the best of n random candidates exceeds with a probability of at most RISK.
+function chanceCosine(d, n) {
+  return Math.sqrt((2 * Math.log(n / RISK)) / d);
+}
+
+function said(d, n) {
+  const sd = 1 / Math.sqrt(d);
+  const low = (Math.acos(sd) * 180) / Math.PI;
+  const bound = chanceCosine(d, n);
+  const told = bound < 1 ? `at most ${bound.toFixed(3)} in 19 of 20 searches` : "anything up to 1, says the bound";
+  return (
+    `In ${d} dimensions the cosine of two random directions is 0 ± ${sd.toFixed(3)}, an angle of ${low.toFixed(1)}° to ${(180 - low).toFixed(1)}°. ` +
+    `The best of ${n} random candidates has a cosine of ${told}.`
+  );
+}
+
+function curve(d, n, box) {
+  const EDGE = 0.995;
+  const top = 1.15 * Math.max(density(0, d), 1);
+  const frame = chart({ x: [-1, 1], y: [0, top], box, xTicks: [-1, -0.5, 0, 0.5, 1], xLabel: "cosine", yLabel: "density" });
+  const width = Math.min(EDGE, 6 / Math.sqrt(d)); // where the curve is worth its points
+  const inner = Array.from({ length: 161 }, (_, k) => (width * (k - 80)) / 80);
+  const cosines = width < EDGE ? [-EDGE, ...inner, EDGE] : inner;
+  frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]), { colour: "query" });
+  const bound = chanceCosine(d, n);
+  if (bound < 1) {
+    frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "wrong", dash: "5 4" });
+    const room = bound < 0.5;
+    frame.note(bound, 0.93 * top, "bound for the best of n", { "text-anchor": room ? "start" : "end", dx: room ? 4 : -4 });
+  }
+  return frame;
+}
+
+// Sliders move on powers of ten.
+const rounded = (power) => {
+  const x = 10 ** power;
+  return x < 20 ? Math.round(x) : Number(x.toPrecision(2));
+};
+
+export default {
+  render({ model, el }) {
+    const put = connect(model, el, ["dimension", "candidates"], draw);
+    const now = () => [model.get("dimension"), model.get("candidates")];
+    const grouped = (power) => rounded(power).toLocaleString("en");
+    const size = slider({
+      label: "dimension d", min: 0.3, max: 4, step: 0.01, value: Math.log10(now()[0]), format: grouped, colour: "query",
+      onInput: (power) => put({ dimension: Math.max(2, rounded(power)) }),
+    });
+    const many = slider({
+      label: "candidates n", min: 0, max: 6, step: 0.05, value: Math.log10(now()[1]), format: grouped, colour: "wrong",
+      onInput: (power) => put({ candidates: rounded(power) }),
+    });
+    const figure = drawing("", (width) => [300, curve(...now(), [44, 30, width - 60, 215])]);
+    const told = sentence();
+    function draw() {
+      const [d, n] = now();
+      size.set(Math.log10(d));
+      many.set(Math.log10(n));
+      figure.redraw();
+      figure.describe(`The density of the cosine of two random directions, and the bound for the best of n candidates. ${said(d, n)}`);
+      told.say(said(d, n));
+    }
+    el.append(size, many, figure, told);
+    draw();
+  },
+};

@@ -1,0 +1,535 @@
+"""Other right answers and named wrong answers of chapter f06."""
+
+import math
+
+import numpy as np
+import torch
+
+from autograder.answers import cell, right, wrong
+
+# ---------------------------------------------------------------- f06.changes
+
+right("f06.changes", "fdca")
+wrong(
+    "f06.changes",
+    "abde",
+    "Those are the changes that leave the order by cosine alone. A distance knows the lengths.",
+    see="when-they-agree",
+)
+wrong(
+    "f06.changes",
+    "acd",
+    "One is missing: a term that is the same for all candidates changes every distance, and no order.",
+    see="when-they-agree",
+)
+wrong("f06.changes", "cd", "Distances may change, as long as all of them change alike.", see="when-they-agree")
+wrong(
+    "f06.changes",
+    "acdef",
+    "A longer query moves nearer to long candidates: in the figure, C would win at three times the query.",
+    see="when-they-agree",
+)
+wrong("f06.changes", "adf", "Moving the query and all candidates together changes no difference.", see="when-they-agree")
+
+# ---------------------------------------------------------------- f06.ranks_by_angle
+
+
+@right("f06.ranks_by_angle")
+def by_ranks(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        scores, far = score(query, candidates), cosines[:, None] - cosines > 1e-6
+        if not (scores[:, None] > scores)[far].all():
+            return False
+    return True
+
+
+@right("f06.ranks_by_angle")
+def two_at_a_time(score):
+    rng = np.random.default_rng(0)
+    for d in range(2, 21):
+        for _ in range(50):
+            rows = torch.from_numpy(rng.normal(size=(3, d)) * 10 ** rng.uniform(-2, 2, size=(3, 1)))
+            query, pair = rows[0], rows[1:]
+            angles = torch.nn.functional.cosine_similarity(pair, query.expand_as(pair))
+            first, second = score(query, pair).tolist()
+            if abs(angles[0] - angles[1]) > 1e-6 and (first > second) != bool(angles[0] > angles[1]):
+                return False
+            if first == second:
+                return False
+    return True
+
+
+@right("f06.ranks_by_angle")
+def ladder_of_angles(score):
+    # Candidates of random lengths at angles of my choice, so that every part of the scale is seen.
+    generator = torch.Generator().manual_seed(3)
+    for d in [d for d in range(2, 21) for _ in range(4)]:
+        basis = torch.linalg.qr(torch.randn(d, 2, generator=generator, dtype=torch.float64))[0].T
+        angles = torch.linspace(0.02, 3.12, 200, dtype=torch.float64)[:, None]
+        sides = torch.randn(200, d, generator=generator, dtype=torch.float64)
+        sides = torch.nn.functional.normalize(sides - (sides @ basis[0])[:, None] * basis[0], dim=-1)
+        ladder = angles.cos() * basis[0] + angles.sin() * sides
+        lengths = 10 ** (4 * torch.rand(201, 1, generator=generator, dtype=torch.float64) - 2)
+        if not (score(lengths[0] * basis[0], lengths[1:] * ladder).diff() < 0).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You compare the scores with the cosine itself. Minus the angle has other values and ranks just the same.",
+    see="when-they-agree",
+)
+def compares_values(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in range(2, 21):
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        if not torch.allclose(score(query, candidates), cosines, atol=1e-6):
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "All your vectors have length 1. There every measure ranks alike, and the wrong ones are not seen.",
+    see="when-they-agree",
+)
+def all_of_length_one(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (torch.zeros(81, 1, dtype=torch.float64))
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "Your entries are all positive, so that no angle is larger than 90°. What happens on the other side?",
+    see="when-they-agree",
+)
+def positive_entries(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.rand(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You let two candidates have the same score. The one at the smaller angle has to score strictly higher.",
+    see="when-they-agree",
+)
+def ties_allowed(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() >= 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You check who comes first. The rest of the list has to be in order, too.",
+    see="when-they-agree",
+)
+def the_best_only(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        scores = score(query, candidates)
+        if scores.argmax() != cosines.argmax():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You try a single dimension. A score can be right there and wrong elsewhere.",
+    see="when-they-agree",
+)
+def one_dimension(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [8] * 50:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "All your vectors are long. A score can go wrong for short ones.",
+    see="when-they-agree",
+)
+def long_vectors_only(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (2 * torch.rand(81, 1, generator=generator, dtype=torch.float64))
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "All your vectors are short. A score can go wrong for long ones.",
+    see="when-they-agree",
+)
+def short_vectors_only(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(3)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (-2 * torch.rand(81, 1, generator=generator, dtype=torch.float64))
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You check that lengths do not change the order. A score can ignore lengths and still not follow the angle.",
+    see="when-they-agree",
+)
+def length_does_not_matter(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in range(2, 21):
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates = rows[0], rows[1:]
+        if not torch.equal(score(query, candidates).argsort(), score(query, 3 * unit[1:]).argsort()):
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "Your order is upside down: a smaller angle is a larger cosine, and has to score higher.",
+    see="when-they-agree",
+)
+def falls_with_the_cosine(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in range(2, 21):
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() < 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You accept a high correlation of scores and cosines. One pair in the wrong order is one too many.",
+    see="when-they-agree",
+)
+def nearly_the_same_order(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in range(2, 21):
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        ranks = torch.stack([score(query, candidates).argsort().argsort(), cosines.argsort().argsort()]).double()
+        if torch.corrcoef(ranks)[0, 1] < 0.97:
+            return False
+    return True
+
+
+# ---------------------------------------------------------------- f06.dimension
+
+right("f06.dimension", 3823.0)
+right("f06.dimension", cell("dimension = math.floor(200 * math.log(2e8)) + 1"))
+wrong(
+    "f06.dimension",
+    100,
+    "That is 1/t²: there 0.1 is one standard deviation, and many random vectors exceed it.",
+    see="random-directions",
+)
+wrong(
+    "f06.dimension",
+    2902,
+    "The risk is missing: of two million candidates it asks for a good deal more than ln n.",
+    see="random-directions",
+)
+wrong("f06.dimension", 1912, "The factor 2 is missing: the exponent of the tail is d t²/2.", see="random-directions")
+wrong("f06.dimension", 1661, "You took the logarithm to base 10. The tail is a power of e.", see="random-directions")
+wrong("f06.dimension", 383, "You divided by t. The tail has the square of t.", see="random-directions")
+wrong("f06.dimension", 3822, "Rounded down: with one dimension less the risk is a little too high.", see="random-directions")
+wrong("f06.dimension", 922, "That is for a single candidate. The best of two million is another matter.", see="random-directions")
+
+# ---------------------------------------------------------------- f06.offset
+
+right(
+    "f06.offset",
+    cell(
+        "m, k = sympy.symbols('m k', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = m / sympy.sqrt(m**2 + s**2) * k / sympy.sqrt(k**2 + t**2)"
+    ),
+)
+right(
+    "f06.offset",
+    cell("m, s, k, t = sympy.symbols('m s k t')\nlimit = m * k / (sympy.sqrt(m**2 + s**2) * sympy.sqrt(k**2 + t**2))"),
+)
+for formula, sentence in {
+    "sympy.Integer(0)": "Independent vectors are nearly orthogonal only if a mean is 0. Here both may have an offset.",
+    "m * k / (s * t)": "You divided by the standard deviations. A length is a second moment: variance plus squared mean.",
+    "m * k / sympy.sqrt((m + s) * (k + t))": "Second moments are made of squares: of the mean and of the standard deviation.",
+    "m * k / ((m**2 + s**2) * (k**2 + t**2))": "You divided by the squared lengths. The roots are missing.",
+    "m**2 / (m**2 + s**2)": "That is right if both vectors follow one rule. Here they may differ.",
+    "m * k / sqrt_of_sum": "You added the two second moments. The lengths are multiplied.",
+    "(m * k + s * t) / sympy.sqrt((m**2 + s**2) * (k**2 + t**2))": "The deviations are independent: the mean of their product is 0.",
+    "sympy.Integer(1)": "Only without spread, s = t = 0, do all entries agree and all vectors point one way.",
+}.items():
+    source = formula.replace("sqrt_of_sum", "sympy.sqrt(m**2 + s**2 + k**2 + t**2)")
+    wrong(
+        "f06.offset",
+        cell(f"m, k = sympy.symbols('m k', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = {source}"),
+        sentence,
+        see="not-every-cosine-tends-to-zero",
+    )
+
+# ---------------------------------------------------------------- f06.effective_dimension
+
+
+@right("f06.effective_dimension")
+def by_singular_values(X):
+    squares = torch.linalg.svdvals(X - X.mean(dim=0, keepdim=True)) ** 2
+    return float(squares.sum() ** 2 / (squares**2).sum())
+
+
+@right("f06.effective_dimension")
+def by_pairs_of_rows(X):
+    A = (X - X.mean(dim=0)).numpy()
+    products = np.array([[u @ v for v in A] for u in A])
+    return float(np.trace(products) ** 2 / (products**2).sum())
+
+
+@wrong(
+    "f06.effective_dimension",
+    "You took the variances of the columns. That is right only if no column depends on another.",
+    see="what-dimension-does-to-distances",
+)
+def columns_only(X):
+    variances = X.var(dim=0)
+    return (variances.sum() ** 2 / variances.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "The mean is not subtracted: an offset counts as one large direction.",
+    see="what-dimension-does-to-distances",
+)
+def not_centred(X):
+    gram = X @ X.T
+    return (gram.trace() ** 2 / gram.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "You centred the rows. The mean to subtract is that of each column.",
+    see="what-dimension-does-to-distances",
+)
+def rows_centred(X):
+    A = X - X.mean(dim=1, keepdim=True)
+    gram = A @ A.T
+    return (gram.trace() ** 2 / gram.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "The formula is right, but you build a matrix of d rows and d columns. Turn the factors of the trace around.",
+    see="what-dimension-does-to-distances",
+)
+def builds_the_large_matrix(X):
+    A = X - X.mean(dim=0)
+    C = A.T @ A / len(X)
+    return (C.trace() ** 2 / (C @ C).trace()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "You squared the entries on the diagonal. The square of a matrix has the whole matrix in its trace.",
+    see="what-dimension-does-to-distances",
+)
+def diagonal_of_gram(X):
+    A = X - X.mean(dim=0)
+    gram = A @ A.T
+    return (gram.trace() ** 2 / gram.diagonal().square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "The upper trace is not squared, so that the result changes with the unit of the data.",
+    see="what-dimension-does-to-distances",
+)
+def trace_not_squared(X):
+    A = X - X.mean(dim=0)
+    gram = A @ A.T / len(X)
+    return (gram.trace() / gram.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "You counted with the singular values of the data. The variances are their squares.",
+    see="what-dimension-does-to-distances",
+)
+def singular_values_unsquared(X):
+    values = torch.linalg.svdvals(X - X.mean(dim=0))
+    return (values.sum() ** 2 / values.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "The value is right, but you subtracted the mean in place: the caller's X is changed.",
+    see="what-dimension-does-to-distances",
+)
+def changes_its_argument(X):
+    X -= X.mean(dim=0)
+    gram = X @ X.T
+    return (gram.trace() ** 2 / gram.square().sum()).item()
+
+
+@wrong(
+    "f06.effective_dimension",
+    "That is the rank: it counts small directions as much as large ones.",
+    see="what-dimension-does-to-distances",
+)
+def rank(X):
+    return float(torch.linalg.matrix_rank(X - X.mean(dim=0)))
+
+
+# ---------------------------------------------------------------- f06.reduce
+
+
+@right("f06.reduce")
+def row_by_row(vectors):
+    squares = [float((row.double() ** 2).sum()) for row in vectors]
+    extra = torch.tensor([math.sqrt(max(squares) - square) for square in squares], dtype=vectors.dtype)
+    return torch.cat([vectors, extra[:, None]], dim=1)
+
+
+@right("f06.reduce")
+def product_of_sum_and_difference(vectors):
+    lengths = torch.linalg.vector_norm(vectors, dim=-1)
+    largest = lengths.max()
+    return torch.nn.functional.pad(vectors, (0, 1)) + torch.nn.functional.pad(
+        ((largest - lengths) * (largest + lengths)).sqrt()[:, None], (vectors.shape[-1], 0)
+    )
+
+
+@wrong(
+    "f06.reduce",
+    "You added the missing length. The new entry stands at a right angle to the row: use Pythagoras.",
+    see="search-by-inner-product",
+)
+def missing_length(vectors):
+    lengths = vectors.norm(dim=-1, keepdim=True)
+    return torch.cat([vectors, lengths.max() - lengths], dim=-1)
+
+
+@wrong("f06.reduce", "The root is missing: that is the square of the new entry.", see="search-by-inner-product")
+def without_the_root(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    return torch.cat([vectors, squares.max() - squares], dim=-1)
+
+
+@wrong(
+    "f06.reduce",
+    "You divided the rows by their lengths. That gives the search by cosine; the given rows have to stay.",
+    see="when-they-agree",
+)
+def normalised(vectors):
+    lengths = vectors.norm(dim=-1, keepdim=True)
+    unit = vectors / lengths.clamp(min=1e-12) * lengths.max()
+    return torch.cat([unit, torch.zeros_like(lengths)], dim=-1)
+
+
+@wrong("f06.reduce", "Your lengths are those of the columns: sum the squares along each row.", see="search-by-inner-product")
+def column_lengths(vectors):
+    squares = vectors.square().sum(dim=0)
+    extra = (squares.max() - squares)[: len(vectors)]
+    extra = torch.nn.functional.pad(extra, (0, len(vectors) - len(extra)))
+    return torch.cat([vectors, extra.clamp(min=0).sqrt()[:, None]], dim=-1)
+
+
+@wrong(
+    "f06.reduce",
+    "Rounding can make the difference of two equal squares a little negative, and its root is nan.",
+    see="search-by-inner-product",
+)
+def nan_by_rounding(vectors):
+    largest = torch.linalg.vector_norm(vectors, dim=-1).max() ** 2
+    return torch.cat([vectors, (largest - vectors.square().sum(dim=-1, keepdim=True)).sqrt()], dim=-1)
+
+
+@wrong(
+    "f06.reduce",
+    "You took the largest entry for the longest row.",
+    see="search-by-inner-product",
+)
+def largest_entry(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    return torch.cat([vectors, (vectors.abs().max() ** 2 - squares).clamp(min=0).sqrt()], dim=-1)
+
+
+@wrong("f06.reduce", "The result has to have the dtype of the rows.", see="search-by-inner-product")
+def always_float32(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    return torch.cat([vectors, (squares.max() - squares).clamp(min=0).sqrt()], dim=-1).float()
+
+
+@wrong("f06.reduce", "The new entry comes last: a query gets its 0 at the end.", see="search-by-inner-product")
+def at_the_front(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    return torch.cat([(squares.max() - squares).clamp(min=0).sqrt(), vectors], dim=-1)
+
+
+@wrong(
+    "f06.reduce",
+    "All rows get equal lengths, but longer ones than the longest row has. The new entry of that row should be 0.",
+    see="search-by-inner-product",
+)
+def longer_than_the_longest(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    return torch.cat([vectors, (squares.sum() - squares).clamp(min=0).sqrt()], dim=-1)
+
+
+# ---------------------------------------------------------------- f06.prediction
+
+right("f06.prediction", 1.0)
+right("f06.prediction", 0.5)
+wrong(
+    "f06.prediction",
+    61,
+    "That looks like a percentage. An AUC is a probability.",
+    see="an-experiment-who-tells-friends-from-strangers",
+)
+wrong("f06.prediction", "about 0.6", "A number is asked for, not a text.", see="an-experiment-who-tells-friends-from-strangers")
