@@ -120,7 +120,9 @@ def a_chapter(stem: str, *cells) -> Chapter:
 ])  # fmt: skip
 def test_a_term_is_introduced_or_announced_before_it_is_used(first, second, told):
     registry = Registry({"f01_a": "A", "f02_b": "B"}, {}, {"slope": Term("slope", "f02_b", "d")}, {}, {})
-    assert too_early([a_chapter("f01_a", "# A", first), a_chapter("f02_b", "# B: slopes", "## A puzzle", second)], registry) == told
+    assert (
+        too_early([a_chapter("f01_a", "# A", first), a_chapter("f02_b", "# B: slopes", "## A puzzle", second)], registry) == told
+    )
 
 
 @pytest.mark.parametrize(("line", "module"), [
