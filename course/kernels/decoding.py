@@ -8,7 +8,9 @@ it. What costs time in the plain form is that each of some hundred small kernels
 - a norm needs no pass of its own: its weight is multiplied into the matrix behind it beforehand, and its mean and scale,
   which are sums over the same inputs as the products, are applied to the sum;
 - the cache has its full size from the start, so that addresses never change, and the position is a number on the GPU;
-- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole.
+- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole;
+- for one sequence, on Hopper, each kernel is started while the one before it still runs: it fetches its first weights, which depend
+  on nothing, and then waits (programmatic dependent launch).
 """
 
 import torch
@@ -23,7 +25,7 @@ from course.model import GPT
 __all__ = ["Decoder"]
 
 # Of a program of a linear layer: its outputs, how many inputs it has at a time, warps.
-ONE_ROW, MORE_ROWS = (2, 1024, 4), (32, 128, 4)
+ONE_ROW, MORE_ROWS = (2, 512, 2), (32, 128, 4)
 KEYS, ATTENTION_WARPS = 256, 8  # of a step of the attention's loop
 CHOICES = 16_384  # of a step over the logits
 
@@ -64,7 +66,7 @@ class Decoder:
         if config.position == "rope":
             self.rotations = rotations(torch.arange(length, device=weight.device), config.d_head, config.theta)
         self.logits = weight.new_empty(B, config.V)
-        self.graph = None
+        self.graph, self.early = None, _starts_early(weight.device, B)
 
     @torch.no_grad()
     def generate(self, ids: Tensor, new: int) -> Tensor:
@@ -121,7 +123,10 @@ class Decoder:
             x = layer.out(mixed, add=x)
             x = layer.down(layer.up(x), add=x)
         logits = self.head(x, out=self.logits)  # (B, V)
-        _choose_kernel[(self.B,)](logits, self.tokens, self.position, self.length + 1, config.V, BLOCK=CHOICES, num_warps=16)
+        _choose_kernel[(self.B,)](
+            logits, self.tokens, self.position, self.length + 1, config.V, EARLY=self.early,
+            BLOCK=CHOICES, num_warps=16, launch_pdl=self.early,
+        )  # fmt: skip
         self.position += 1
 
     def _attend(self, projected: Tensor, layer: int) -> Tensor:
@@ -130,9 +135,18 @@ class Decoder:
         table = self.rotations if self.rotations is not None else projected
         _attention_kernel[self.B, config.kv_heads](
             projected, self.keys[layer], self.values[layer], table, self.position, out, self.length, config.d_head**-0.5,
-            H=config.n_heads, KV_HEADS=config.kv_heads, HALF=config.d_head // 2, KEYS=KEYS, ROPE=self.rotations is not None, num_warps=ATTENTION_WARPS,
+            H=config.n_heads, KV_HEADS=config.kv_heads, HALF=config.d_head // 2, KEYS=KEYS, ROPE=self.rotations is not None,
+            EARLY=self.early, num_warps=ATTENTION_WARPS, launch_pdl=self.early,
         )  # fmt: skip
         return out
+
+
+def _starts_early(device: torch.device, B: int) -> bool:
+    """Whether a kernel is started before the one before it has ended: from Hopper on, for one sequence.
+
+    With 32 the programs that wait took the place of those that work: a step was slower by a seventh.
+    """
+    return B == 1 and device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 class _Layer:
@@ -171,7 +185,7 @@ class _Linear:
     def __call__(self, x: Tensor, add: Tensor | None = None, out: Tensor | None = None) -> Tensor:
         (B, K), N = x.shape, self.weight.shape[0]
         out = x.new_empty(B, N) if out is None else out
-        gate = self.gate or self
+        gate, early = self.gate or self, _starts_early(x.device, B)
         # One row: sums of products. More: the matrix unit, which takes 16 rows at least.
         rows, (columns, width, warps) = (1, ONE_ROW) if B == 1 else (max(16, triton.next_power_of_2(B)), MORE_ROWS)
         bias, gate_bias, added = (
@@ -180,7 +194,7 @@ class _Linear:
         _linear_kernel[(triton.cdiv(N, columns),)](
             x, self.weight, bias, self.sums, gate.weight, gate_bias, gate.sums, added, out, B, N, K, self.eps,
             NORM=self.norm, ACTIVATION=self.activation, BIAS=self.bias is not None, ADD=add is not None,
-            ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps,
+            EARLY=early, ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps, launch_pdl=early,
         )  # fmt: skip
         return out
 
@@ -188,7 +202,7 @@ class _Linear:
 @triton.jit
 def _linear_kernel(
     x, weight, bias, sums, gate, gate_bias, gate_sums, add, out, B, N, K, eps, NORM: tl.constexpr, ACTIVATION: tl.constexpr,
-    BIAS: tl.constexpr, ADD: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
+    BIAS: tl.constexpr, ADD: tl.constexpr, EARLY: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """One program: COLUMNS outputs of all rows."""
     rows = tl.arange(0, ROWS)
@@ -201,12 +215,25 @@ def _linear_kernel(
         gate_acc = tl.zeros([ROWS, COLUMNS], tl.float32)
     total = tl.zeros([ROWS, WIDTH], tl.float32)
     squares = tl.zeros([ROWS, WIDTH], tl.float32)
+    inputs = tl.arange(0, WIDTH)
+    if ROWS == 1:  # weights depend on no kernel before: their first tile is under way while that still runs
+        w = _tile(weight, columns, inputs, N, K)
+        g = _tile(gate, columns, inputs, N, K) if ACTIVATION == "swiglu" else w
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
     for start in range(0, K, WIDTH):
-        inputs = start + tl.arange(0, WIDTH)
-        values = _tile(x, rows, inputs, B, K)  # (ROWS, WIDTH)
-        acc = _add_products(acc, values, _tile(weight, columns, inputs, N, K), ROWS)
-        if ACTIVATION == "swiglu":
-            gate_acc = _add_products(gate_acc, values, _tile(gate, columns, inputs, N, K), ROWS)
+        values = _tile(x, rows, start + inputs, B, K)  # (ROWS, WIDTH)
+        if ROWS == 1:
+            acc = _add_products(acc, values, w, ROWS)
+            w = _tile(weight, columns, start + WIDTH + inputs, N, K)  # the next; nothing is read beyond the last input
+            if ACTIVATION == "swiglu":
+                gate_acc = _add_products(gate_acc, values, g, ROWS)
+                g = _tile(gate, columns, start + WIDTH + inputs, N, K)
+        else:  # the compiler reads ahead by itself, for the matrix unit
+            acc = _add_products(acc, values, _tile(weight, columns, start + inputs, N, K), ROWS)
+            if ACTIVATION == "swiglu":
+                gate_acc = _add_products(gate_acc, values, _tile(gate, columns, start + inputs, N, K), ROWS)
         if NORM != "none":
             wide = values.to(tl.float32)
             total += wide
@@ -263,9 +290,12 @@ def _add_products(acc, values, w, ROWS: tl.constexpr):
 @triton.jit
 def _attention_kernel(
     projected, keys, values, rotations, position, out, length, scale, H: tl.constexpr, KV_HEADS: tl.constexpr, HALF: tl.constexpr,
-    KEYS: tl.constexpr, ROPE: tl.constexpr,
+    KEYS: tl.constexpr, ROPE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One program: one sequence, one head of keys with the queries of its group. It writes the new key and value into the cache."""
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
     b, kv = tl.program_id(0), tl.program_id(1)
     S = tl.load(position)  # tokens before this one
     pairs = tl.arange(0, HALF)
@@ -326,8 +356,10 @@ def _embed_kernel(tokens, position, embedding, positions, x, length, d, LEARNED:
 
 
 @triton.jit
-def _choose_kernel(logits, tokens, position, length, V, BLOCK: tl.constexpr):
+def _choose_kernel(logits, tokens, position, length, V, EARLY: tl.constexpr, BLOCK: tl.constexpr):
     """The first of the largest logits of a row becomes the token after `position`."""
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
     b = tl.program_id(0)
     best = tl.full([BLOCK], float("-inf"), tl.float32)
     places = tl.zeros([BLOCK], tl.int32)

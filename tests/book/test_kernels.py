@@ -49,7 +49,7 @@ def test_recorded_tokens_a_second_follow_from_recorded_times():
     for result in RECORDS["decoding"]["results"]:
         for form in result["forms"].values():
             speed = result["B"] * result["new"] / form["seconds"]["median"]
-            assert form["tokens_per_s"] == pytest.approx(speed, rel=1e-3)
+            assert form["tokens_per_s"] == pytest.approx(speed, abs=0.6, rel=1e-3)
             assert form["share_of_bound"] == pytest.approx(speed / result["bound_tokens_per_s"], abs=1e-3)
 
 
