@@ -78,7 +78,7 @@ tables: $(READY)  ## write the chapters' tables of formulas from the registry
 	python -m book.tables
 
 lock: $(READY)  ## requirements.lock from what is installed now
-	pip freeze --exclude-editable | sed -E 's/^(torch==[^+]*)\+.*/\1/; s/^([A-Za-z0-9_.-]+) @ .*/\1/' > requirements.lock
+	pip freeze --exclude-editable | sed -E 's/^(torch==[^+]*)\+.*/\1/; s/^([A-Za-z0-9_.-]+) @ .*/\1/; s/^triton==.*/& ; sys_platform == "linux"/' > requirements.lock
 
 clean:  ## remove build/ and .venv
 	rm -rf build .venv

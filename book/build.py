@@ -17,7 +17,7 @@ import yaml
 
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
-from book import data, evidence_pages, front, generated, metadata, pages, planning, proofs
+from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from course.widgets import HERE as WIDGETS
@@ -62,6 +62,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets |= kernels.figures(kernels.records(ROOT))
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
@@ -141,6 +142,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     }
     made["teaching/grading.md"] = (ROOT / "book" / "teaching" / "grading.md").read_text(encoding="utf-8")
     made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
+    made[f"{kernels.FOLDER}/kernels.md"] = kernels.page(kernels.records(ROOT))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

@@ -214,7 +214,7 @@ def no_rate(f):
 
 @wrong(
     "f08.is_dropout",
-    "You try one half as the only rate. There, dropping with ρ and keeping with ρ are the same, and a rate of 0 was never tried.",
+    "You try one half as the only rate. There, dropping with ρ and keeping with ρ are the same.",
     see="dropout-a-random-factor-of-mean-one",
 )
 def one_half_only(f):
@@ -464,6 +464,204 @@ def a_simulation(confidence, bins):
 )
 def forecast_by_forecast(confidence, bins):
     return (2 * confidence * (1 - confidence)).mean().item()
+
+
+# ---------------------------------------------------------------- f08.match
+
+
+@right("f08.match")
+def by_false_position(logits, classes):
+    z = logits.double()
+    accuracy = (z.argmax(dim=1) == classes).double().mean().item()
+    if not 1 / z.shape[1] + 1e-12 < accuracy < 1:
+        raise ValueError("no temperature makes the mean confidence this accuracy")
+
+    def ahead(x):
+        return torch.softmax(z * math.exp(-x), dim=1).amax(dim=1).mean().item() - accuracy
+
+    low, high = -1.0, 1.0
+    while ahead(low) <= 0:
+        low -= 2
+    while ahead(high) >= 0:
+        high += 2
+    for step in range(300):
+        a, b = ahead(low), ahead(high)
+        x = (low + high) / 2 if step % 2 else low + (high - low) * a / (a - b)
+        now = ahead(x)
+        if abs(now) < 1e-9:
+            break
+        low, high = (x, high) if now > 0 else (low, x)
+    return math.exp(x)
+
+
+@right("f08.match")
+def in_the_inverse_temperature(logits, classes):
+    z = logits.double().numpy()
+    z = z - z.max(axis=1, keepdims=True)
+    right = int((z.argmax(axis=1) == classes.numpy()).sum())
+    n, v = z.shape
+    if right == n or right * v <= n:
+        raise ValueError("the accuracy must be above chance and below one")
+    high = 1.0
+    while (1 / np.exp(high * z).sum(axis=1)).mean() < right / n:
+        high *= 2
+    low = 0.0
+    for _ in range(200):
+        beta = (low + high) / 2
+        if (1 / np.exp(beta * z).sum(axis=1)).mean() < right / n:
+            low = beta
+        else:
+            high = beta
+    return float(1 / high)
+
+
+@wrong(
+    "f08.match",
+    "That is the temperature of the least surprise. It is near, but it does not make the mean confidence equal to the accuracy.",
+    see="temperature-scaling",
+)
+def least_surprise(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    true = z.gather(1, classes[:, None]).mean()
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        expected = (torch.softmax(z / math.exp(middle), dim=1) * z).sum(dim=1).mean()
+        low, high = (middle, high) if expected > true else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong("f08.match", "You return 1/τ, the inverse temperature.", see="temperature-scaling")
+def inverse(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return math.exp(-(low + high) / 2)
+
+
+@wrong(
+    "f08.match",
+    "Your search goes the wrong way: confidence falls as the temperature rises.",
+    see="temperature-scaling",
+)
+def wrong_half(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence < right / len(z) else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f08.match",
+    "You took the probability of the true class. The confidence is the largest probability, whether it is right or not.",
+    see="learnt-by-heart",
+)
+def probability_of_the_truth(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).gather(1, classes[:, None]).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f08.match",
+    "Your interval of temperatures is too narrow: logits of a hundred or of a thousandth need others.",
+    see="temperature-scaling",
+)
+def fixed_interval(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = 0.05, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / middle, dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return (low + high) / 2
+
+
+@wrong(
+    "f08.match",
+    "You pick the best of a grid of temperatures: that is near, not right to a millionth.",
+    see="temperature-scaling",
+)
+def coarse_grid(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    grid = torch.logspace(-5, 5, 1001, dtype=torch.float64)
+    means = torch.stack([torch.softmax(z / tau, dim=1).amax(dim=1).mean() for tau in grid])
+    return grid[(means - right / len(z)).abs().argmin()].item()
+
+
+@wrong(
+    "f08.match",
+    "You divide by the ratio of mean confidence and accuracy. The confidence does not fall in proportion to the temperature.",
+    see="temperature-scaling",
+)
+def in_proportion(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    return torch.softmax(z, dim=1).amax(dim=1).mean().item() * len(z) / right
+
+
+@wrong(
+    "f08.match",
+    "For an accuracy that no temperature reaches you return a number instead of raising ValueError.",
+    see="temperature-scaling",
+)
+def never_refuses(logits, classes):
+    z = logits.double()
+    accuracy = (z.argmax(dim=1) == classes).double().mean()
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > accuracy else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f08.match",
+    "You refuse only an accuracy of 1. A model that is no better than chance cannot be matched either: confidence never falls below 1/V.",
+    see="temperature-scaling",
+)
+def chance_accepted(logits, classes):
+    z = logits.double()
+    accuracy = (z.argmax(dim=1) == classes).double().mean()
+    if accuracy == 1:
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > accuracy else (low, middle)
+    return math.exp((low + high) / 2)
 
 
 # ---------------------------------------------------------------- f08.unchanged

@@ -165,6 +165,27 @@ def test_functions_of_the_tests_can_be_called_there(student):
     assert apply(len, ["abc"]) == [3]
 
 
+def test_one_function_of_the_tests_may_be_several_arguments(student):
+    """What was let go of twice and is needed again is still there."""
+    block = student("def block(x, a, f, n1, n2):\n    h = x + a(n1(x))\n    return h + f(n2(h))", "block")
+
+    def reference(x, a, f, n1, n2):
+        h = x + a(n1(x))
+        return h + f(n2(h))
+
+    def half(h):
+        return h / 2
+
+    def less(h):
+        return h - 1
+
+    for _ in range(4):
+        x = torch.ones(2, 2)
+        checks.check(block).on(x, torch.sin, torch.tanh, half, less).agrees_with(reference)
+        checks.check(block).on(x, torch.zeros_like, torch.zeros_like, half, half).returns(x.tolist())
+        checks.check(block).on(x, torch.zeros_like, torch.tanh, less, half).agrees_with(reference)
+
+
 def test_an_error_of_a_callback_can_be_caught_there(student):
     f = student("def f(g):\n    try:\n        g()\n    except ValueError as e:\n        return str(e)", "f")
 
