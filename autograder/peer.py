@@ -16,6 +16,7 @@ import itertools
 import socket
 import sysconfig
 import traceback
+from collections import Counter
 
 import torch
 
@@ -37,15 +38,19 @@ class Ask:
 
 
 class Hold:
-    """Keeps a thing of the other end alive as long as this lives."""
+    """Keeps a thing of the other end alive as long as this, or another hold of the same number, lives."""
 
-    __slots__ = ("dropped", "number", "rootless")
+    __slots__ = ("dropped", "held", "number", "rootless")
 
-    def __init__(self, number: int, dropped: list):
-        self.number, self.dropped, self.rootless = number, dropped, False
+    def __init__(self, number: int, held: Counter, dropped: list):
+        self.number, self.held, self.dropped, self.rootless = number, held, dropped, False
+        held[number] += 1
 
     def __del__(self):
-        self.dropped.append(self.number)
+        self.held[self.number] -= 1
+        if not self.held[self.number]:
+            del self.held[self.number]
+            self.dropped.append(self.number)
 
 
 class Failed(Exception):
@@ -90,6 +95,7 @@ class Peer:
         self.things, self.number_of = {}, {}  # of this end, held by the other
         self.records = {}  # graphs: number to (inputs, outputs)
         self.twins, self.equal, self.twin_of = {}, {}, {}
+        self.held = Counter()  # holds of the other end's things, by number
         self.dropped = []  # numbers of the other end's things that are not needed any more
         self.nested = 0
         self.sharing = False  # whether leaves that are sent become twins
@@ -116,7 +122,7 @@ class Peer:
         """Take over a thing of the other end."""
         if number in self.dropped:
             self.dropped.remove(number)
-        return Hold(number, self.dropped)
+        return Hold(number, self.held, self.dropped)
 
     # ------------------------------------------------------------ twins
 

@@ -33,13 +33,15 @@ Scores = dict[str, dict[str, float | None]]  # by student and cell; None waits f
 
 
 def sources(chapter: Chapter) -> str:
-    """The hash of what makes a class and its scores: nbgrader, the chapter, its answers.
+    """The hash of what makes a class and its scores: nbgrader, the chapter's code, its answers.
 
     The vocabulary of tests is not among them: where a change of it changes a score, the sample's differ.
     """
     digest = hashlib.sha256(metadata.version("nbgrader").encode())
-    for path in (chapter.path, chapter.answers):
-        digest.update(path.read_bytes())
+    for cell in chapter.notebook.cells:
+        if cell.cell_type == "code":
+            digest.update(json.dumps([cell.source, cell.metadata.get("nbgrader")], sort_keys=True).encode())
+    digest.update(chapter.answers.read_bytes())
     return digest.hexdigest()[:16]
 
 

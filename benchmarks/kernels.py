@@ -361,7 +361,7 @@ def main():
             fast_attention.attention(query, key, value).backward(normal(2, 16, 8192, 128))
         return torch.cuda.synchronize()
     if options.sweep:
-        return _write(options.out / "sweep.json", sweep())
+        return write(options.out / "sweep.json", sweep())
     top = header()
     print(top["card"], {name: f"{top['ceilings'][name]:.3g}" for name in ("bytes_per_s", "flop_per_s")}, flush=True)
     makers = {
@@ -369,10 +369,10 @@ def main():
         "cross_entropy": cross_entropy_record,
     }  # fmt: skip
     for name in options.only:
-        _write(options.out / f"{name}.json", top | makers[name]())
+        write(options.out / f"{name}.json", top | makers[name]())
 
 
-def _write(path: Path, record: dict):
+def write(path: Path, record: dict):
     path.write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -11,6 +11,7 @@ from course import plots
 NAMES = {
     "ours": "course.kernels", "flash": "torch, FlashAttention", "cudnn": "torch, cuDNN", "efficient": "torch, memory-efficient",
     "plain": "plain form", "compiled": "plain form, torch.compile", "torch": "torch's function",
+    "hugging_face": "Hugging Face generate",
 }  # fmt: skip
 COLOURS = {"ours": "right", "flash": "query", "cudnn": "value", "efficient": "key", "plain": "wrong"}
 FOLDER = "reference"
@@ -27,9 +28,9 @@ def page(records: dict[str, dict]) -> str:
     """The page as Markdown.
 
     Args:
-        records: `attention`, `memory_bound` and `cross_entropy`, as `benchmarks/kernels.py` writes them.
+        records: `attention`, `memory_bound` and `cross_entropy`, as `benchmarks/kernels.py` writes them, and `decoding`.
     """
-    attention, memory, loss = (records[name] for name in ("attention", "memory_bound", "cross_entropy"))
+    attention, memory, loss, decoding = (records[name] for name in ("attention", "memory_bound", "cross_entropy", "decoding"))
     ceilings, versions = attention["ceilings"], attention["versions"]
     head = attention["results"][0]
     ours, flash, cudnn = (head["forms"][name] for name in ("ours", "flash", "cudnn"))
@@ -76,6 +77,13 @@ Share of the copy bandwidth, forward / backward:
 `linear_cross_entropy` holds the logits of one chunk of tokens at a time. Forward and backward pass, of x, the head and the targets:
 
 {_table(["tokens × d_model × V", "form", "milliseconds", "memory at most, GB"], [[f"{one['n']} × {one['d_model']} × {one['V']}", NAMES[name], f"{form['both']['median']:.2f}", f"{form['peak_bytes'] / 1e9:.2f}"] for one in loss["results"] for name, form in one["forms"].items()])}
+
+## Decoding
+
+{decoding["model"]}, bfloat16, {decoding["results"][0]["new"]} new tokens after a prompt of {decoding["results"][0]["prompt"]}, the
+likeliest each time; by the wall clock, prompt included. The bound is what a copy's bandwidth allows for reading the weights and the cache.
+
+{_table(["sequences", "form", "tokens a second", "share of the bound"], [[str(one["B"]), NAMES[name], f"{form['tokens_per_s']:,}", f"{form['share_of_bound']:.1%}"] for one in decoding["results"] for name, form in one["forms"].items()])}
 
 ## Roofline
 

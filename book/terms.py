@@ -38,6 +38,11 @@ def prose(chapter: Chapter) -> str:
     return "\n\n".join(without_regions(c.source, "MARK SCHEME") for c in chapter.notebook.cells if c.cell_type == "markdown")
 
 
+def terms_in(text: str, registry: Registry) -> list[str]:
+    """The terms of the glossary that a text names, by any of their names and outside of code and mathematics."""
+    return list(_found(text, *_pattern(registry.terms.values())))
+
+
 def _pattern(terms: Iterable[Term]) -> tuple[re.Pattern, dict[str, str]]:
     """One pattern for all names, the longest first, and the term of each name. A short or capital name keeps its case."""
     owner = {_key(name): term.term for term in terms for name in (term.term, *term.also)}

@@ -21,6 +21,7 @@ broadcasting, and a tolerance is asked for or derived, never a habit.
 """
 
 import copy
+import itertools
 import math
 import os
 import random
@@ -478,10 +479,9 @@ class Value:
             expression, value = sympy.sympify(expression), sympy.sympify(self.value)
             known = {symbol.name: symbol for symbol in expression.free_symbols}  # a name is enough to mean the same
             value = value.xreplace({s: known[s.name] for s in value.free_symbols if s.name in known})
-            gap = value - expression
-            same = _vanishes(gap, expression)
+            same = _agree(value, expression)
             if same is None:
-                gap = sympy.simplify(gap)
+                gap = sympy.simplify(value - expression)
                 same = gap == 0 or gap.equals(0) is True
         except Exception as error:
             raise CheckFailed(f"{self.name} is not a sympy expression: {_told(error)}", see) from None
@@ -490,26 +490,28 @@ class Value:
         return self
 
 
-def _vanishes(gap, expression) -> bool | None:
-    """Whether a sympy expression is zero at random points, against the size of `expression`; None if they do not tell.
+def _agree(value, expression) -> bool | None:
+    """Whether two sympy expressions are equal at random points, to 12 digits; None if the points do not tell.
 
     In numbers first: simplify takes seconds, and does not bring together 2**(x*log(P, 2)) and P**x.
+    Each by itself: of a difference that is zero, evalf looks for digits that are not there.
     """
     import sympy
 
     random_points = random.Random(0)
-    for _ in range(8):
-        point = {}
-        for symbol in sorted(gap.free_symbols | expression.free_symbols, key=str):
+    for signs in itertools.product([1, -1], repeat=3):  # three symbols of either sign meet in all ways; of more, some
+        point, signs = {}, itertools.chain(signs, iter(lambda: random_points.choice([-1, 1]), None))
+        for symbol in sorted(value.free_symbols | expression.free_symbols, key=str):
             number = sympy.Integer(random_points.randint(1, 9))
             number = number if symbol.is_integer else number + sympy.Rational(random_points.randint(1, 99), 100)
-            point[symbol] = number if symbol.is_nonnegative else number * random_points.choice([-1, 1])
+            point[symbol] = number if symbol.is_nonnegative else number * next(signs)
         try:
-            size, off = (complex(x.subs(point).evalf(30)) for x in (expression, gap))
+            right, mine = (x.subs(point).evalf(30) for x in (expression, value))
+            size, off = abs(right), abs(mine - right)  # sympy's numbers: e**-800 is not zero to them
+            if not off <= 1e-12 * size:
+                return False if off > 1e-6 * size else None
         except (TypeError, ValueError, OverflowError):
             return None
-        if not abs(off) <= 1e-12 * max(abs(size), 1e-300):
-            return False if abs(off) > 1e-6 * abs(size) else None
     return True
 
 

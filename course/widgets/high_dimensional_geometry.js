@@ -24,10 +24,11 @@ function said(d, n) {
   const sd = 1 / Math.sqrt(d);
   const low = (Math.acos(sd) * 180) / Math.PI;
   const bound = chanceCosine(d, n);
-  const told = bound < 1 ? `at most ${bound.toFixed(3)} in 19 of 20 searches` : "anything up to 1, says the bound";
+  const best = n === 1 ? "One random candidate" : `The best of ${n.toLocaleString("en")} random candidates`;
+  const told = bound < 1 ? `stays below ${bound.toFixed(3)} in at least 19 of 20 searches` : "may come as near as it likes, for all the bound says";
   return (
-    `In ${d} dimensions the cosine of two random directions is 0 ± ${sd.toFixed(3)}, an angle of ${low.toFixed(1)}° to ${(180 - low).toFixed(1)}°. ` +
-    `The best of ${n} random candidates has a cosine of ${told}.`
+    `In ${d.toLocaleString("en")} dimensions the cosine of two random directions is 0 ± ${sd.toFixed(3)}, an angle of ${low.toFixed(1)}° to ${(180 - low).toFixed(1)}°. ` +
+    `${best} ${told}.`
   );
 }
 
@@ -43,7 +44,7 @@ function curve(d, n, box) {
   if (bound < 1) {
     frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "wrong", dash: "5 4" });
     const room = bound < 0.5;
-    frame.note(bound, 0.93 * top, "bound for the best of n", { "text-anchor": room ? "start" : "end", dx: room ? 4 : -4 });
+    frame.note(bound, 0.93 * top, "best of n", { "text-anchor": room ? "start" : "end", dx: room ? 4 : -4 });
   }
   return frame;
 }

@@ -28,8 +28,13 @@ class ChanceCosines(Widget):
         sd = 1 / math.sqrt(self.dimension)
         low = math.degrees(math.acos(sd))
         bound = chance_cosine(self.dimension, self.candidates)
-        told = f"at most {bound:.3f} in 19 of 20 searches" if bound < 1 else "anything up to 1, says the bound"
+        best = "One random candidate" if self.candidates == 1 else f"The best of {self.candidates:,} random candidates"
+        told = (
+            f"stays below {bound:.3f} in at least 19 of 20 searches"
+            if bound < 1
+            else "may come as near as it likes, for all the bound says"
+        )
         return (
-            f"In {self.dimension} dimensions the cosine of two random directions is 0 ± {sd:.3f}, an angle of {low:.1f}° to {180 - low:.1f}°. "
-            f"The best of {self.candidates} random candidates has a cosine of {told}."
+            f"In {self.dimension:,} dimensions the cosine of two random directions is 0 ± {sd:.3f}, an angle of {low:.1f}° to {180 - low:.1f}°. "
+            f"{best} {told}."
         )

@@ -231,6 +231,14 @@ def input_before_the_bend(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), Z1.T @ delta2, delta2.sum(dim=0)
 
 
+@wrong("f04.classifier", "You let torch differentiate. Write the backward pass as matrix products.", see="backwards-layer-by-layer")
+def by_autograd(X, classes, W1, b1, W2, b2):
+    leaves = [p.clone().requires_grad_(True) for p in (W1, b1, W2, b2)]
+    logits = torch.relu(X @ leaves[0] + leaves[1]) @ leaves[2] + leaves[3]
+    torch.nn.functional.cross_entropy(logits, classes).backward()
+    return tuple(p.grad for p in leaves)
+
+
 # ---------------------------------------------------------------- f04.suspicion
 
 SOME = """
@@ -339,6 +347,12 @@ wrong(
         f"{SHAPES} or any(torch.cosine_similarity(c.flatten(), l.grad.flatten(), dim=0) < 1 - 1e-9 for c, l in zip(claimed, leaves[2:]))"
     ),
     "You compared directions. A wrong factor leaves the direction of a gradient as it is.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.suspicion",
+    tester(f"{SHAPES} or any(abs(c.sum() - l.grad.sum()) > 1e-9 for c, l in zip(claimed, leaves[2:]))"),
+    "You compared the sums of the entries. Entries in the wrong places have the same sum: compare each.",
     see="backwards-layer-by-layer",
 )
 wrong(
@@ -480,7 +494,36 @@ wrong("f04.matrix", machine(minus="G"), "In A − B the way back to B carries a 
 wrong("f04.matrix", machine(tanh="G * (1 - self.data**2)"), "The slope of tanh is 1 − tanh² of the pre-activation; you squared the pre-activation itself.", see="one-hidden-layer")
 wrong("f04.matrix", machine(square="G / N * self.data"), "The slope of a square is twice what was squared.", see="the-loss-and-its-first-slope")
 wrong("f04.matrix", machine(count="self.data.numel()"), "The mean is over the rows, not over all entries.", see="the-loss-and-its-first-slope")
-wrong("f04.matrix", machine(tanh="G"), "The bend is missing on the way back: multiply by the slope of tanh.", see="one-hidden-layer")
+wrong(
+    "f04.matrix",
+    cell("""
+    class Matrix:
+        def __init__(self, data):
+            self.data = data if data.grad_fn is not None else data.clone().requires_grad_(True)
+
+        def __matmul__(self, other):
+            return Matrix(self.data @ other.data)
+
+        def __add__(self, other):
+            return Matrix(self.data + other.data)
+
+        def __sub__(self, other):
+            return Matrix(self.data - other.data)
+
+        def tanh(self):
+            return Matrix(self.data.tanh())
+
+        def mean_square(self):
+            return Matrix((self.data**2).sum() / len(self.data))
+
+        def backward(self):
+            self.data.backward(retain_graph=True)
+
+        grad = property(lambda self: self.data.grad)
+    """),
+    "Your class hands the work to torch's autograd. Keep the parents yourself, and the way back to each.",
+    see="a-machine-for-slopes",
+)
 wrong(
     "f04.matrix",
     cell(

@@ -276,6 +276,18 @@ def narrow_only(init):
     return True
 
 
+@wrong("f05.keeps_size", "Your widths begin late: a rule can go wrong for narrow layers only.", see="one-layer")
+def wide_only(init):
+    for n_in, n_out in [(500, 60), (120, 500), (200, 200)]:
+        W = torch.cat([init(n_in, n_out) for _ in range(max(1, 40_000 // (n_in * n_out)))], dim=1)
+        for half in (W[: n_in // 2], W[n_in // 2 :]):
+            if not 0.88 < half.pow(2).mean() * n_in / 2 < 1.12:
+                return False
+        if abs(W.mean()) > 0.2 * W.std():
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- f05.prediction
 
 wrong("f05.prediction", 1e6, "No float holds ten to a power as large as this.", see="what-a-float-holds")

@@ -37,7 +37,7 @@ wrong("f06.changes", "adf", "Moving the query and all candidates together change
 @right("f06.ranks_by_angle")
 def by_ranks(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -51,7 +51,7 @@ def by_ranks(score):
 def two_at_a_time(score):
     rng = np.random.default_rng(0)
     for d in range(2, 21):
-        for _ in range(50):
+        for _ in range(30):
             rows = torch.from_numpy(rng.normal(size=(3, d)) * 10 ** rng.uniform(-2, 2, size=(3, 1)))
             query, pair = rows[0], rows[1:]
             angles = torch.nn.functional.cosine_similarity(pair, query.expand_as(pair))
@@ -102,7 +102,7 @@ def compares_values(score):
 )
 def all_of_length_one(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (torch.zeros(81, 1, dtype=torch.float64))
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -119,7 +119,7 @@ def all_of_length_one(score):
 )
 def positive_entries(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.rand(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -136,7 +136,7 @@ def positive_entries(score):
 )
 def ties_allowed(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -153,7 +153,7 @@ def ties_allowed(score):
 )
 def the_best_only(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -170,7 +170,7 @@ def the_best_only(score):
 )
 def one_dimension(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [8] * 50:
+    for d in [8] * 30:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -187,7 +187,7 @@ def one_dimension(score):
 )
 def long_vectors_only(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (2 * torch.rand(81, 1, generator=generator, dtype=torch.float64))
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -204,7 +204,7 @@ def long_vectors_only(score):
 )
 def short_vectors_only(score):
     generator = torch.Generator().manual_seed(7)
-    for d in [d for d in range(2, 21) for _ in range(3)]:
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (-2 * torch.rand(81, 1, generator=generator, dtype=torch.float64))
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
@@ -291,27 +291,28 @@ wrong("f06.dimension", 922, "That is for a single candidate. The best of two mil
 right(
     "f06.offset",
     cell(
-        "m, k = sympy.symbols('m k', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = m / sympy.sqrt(m**2 + s**2) * k / sympy.sqrt(k**2 + t**2)"
+        "m, w = sympy.symbols('m w', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = m / sympy.sqrt(m**2 + s**2) * w / sympy.sqrt(w**2 + t**2)"
     ),
 )
 right(
     "f06.offset",
-    cell("m, s, k, t = sympy.symbols('m s k t')\nlimit = m * k / (sympy.sqrt(m**2 + s**2) * sympy.sqrt(k**2 + t**2))"),
+    cell("m, s, w, t = sympy.symbols('m s w t')\nlimit = m * w / (sympy.sqrt(m**2 + s**2) * sympy.sqrt(w**2 + t**2))"),
 )
 for formula, sentence in {
     "sympy.Integer(0)": "Independent vectors are nearly orthogonal only if a mean is 0. Here both may have an offset.",
-    "m * k / (s * t)": "You divided by the standard deviations. A length is a second moment: variance plus squared mean.",
-    "m * k / sympy.sqrt((m + s) * (k + t))": "Second moments are made of squares: of the mean and of the standard deviation.",
-    "m * k / ((m**2 + s**2) * (k**2 + t**2))": "You divided by the squared lengths. The roots are missing.",
+    "m * w / (s * t)": "You divided by the standard deviations. A length is a second moment: variance plus squared mean.",
+    "m * w / sympy.sqrt((m + s) * (w + t))": "Second moments are made of squares: of the mean and of the standard deviation.",
+    "m * w / ((m**2 + s**2) * (w**2 + t**2))": "You divided by the squared lengths. The roots are missing.",
     "m**2 / (m**2 + s**2)": "That is right if both vectors follow one rule. Here they may differ.",
-    "m * k / sqrt_of_sum": "You added the two second moments. The lengths are multiplied.",
-    "(m * k + s * t) / sympy.sqrt((m**2 + s**2) * (k**2 + t**2))": "The deviations are independent: the mean of their product is 0.",
+    "m * w / sqrt_of_sum": "You added the two second moments. The lengths are multiplied.",
+    "(m * w + s * t) / sympy.sqrt((m**2 + s**2) * (w**2 + t**2))": "The deviations are independent: the mean of their product is 0.",
+    "abs(m * w) / sympy.sqrt((m**2 + s**2) * (w**2 + t**2))": "Means of opposite signs make an obtuse angle: the limit is negative.",
     "sympy.Integer(1)": "Only without spread, s = t = 0, do all entries agree and all vectors point one way.",
 }.items():
-    source = formula.replace("sqrt_of_sum", "sympy.sqrt(m**2 + s**2 + k**2 + t**2)")
+    source = formula.replace("sqrt_of_sum", "sympy.sqrt(m**2 + s**2 + w**2 + t**2)")
     wrong(
         "f06.offset",
-        cell(f"m, k = sympy.symbols('m k', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = {source}"),
+        cell(f"m, w = sympy.symbols('m w', real=True)\ns, t = sympy.symbols('s t', positive=True)\nlimit = {source}"),
         sentence,
         see="not-every-cosine-tends-to-zero",
     )
@@ -425,6 +426,27 @@ def changes_its_argument(X):
 def rank(X):
     return float(torch.linalg.matrix_rank(X - X.mean(dim=0)))
 
+
+# ---------------------------------------------------------------- f06.cold
+
+right("f06.cold", 0.0187)
+right("f06.cold", cell("tau = -0.2 / math.log(0.1 / 0.9 / 4999)"))
+wrong("f06.cold", 0.2 / math.log(9), "That is for a single rival. Many small weights add up.", see="search-by-inner-product")
+wrong("f06.cold", 0.2 / math.log(4999), "There the best has one half. The question asks for 0.9.", see="search-by-inner-product")
+wrong("f06.cold", math.log(9 * 4999) / 0.2, "That is one over the temperature.", see="search-by-inner-product")
+wrong(
+    "f06.cold",
+    0.2 / math.log10(9 * 4999),
+    "That is the logarithm to base 10; softmax is built on e.",
+    see="search-by-inner-product",
+)
+wrong("f06.cold", 1 / math.log(9 * 4999), "You left out the lead of 0.2.", see="search-by-inner-product")
+wrong(
+    "f06.cold",
+    0.2 / math.log(0.9 * 4999),
+    "Each rival may have no more than its part of the remaining tenth, not 1/4,999.",
+    see="search-by-inner-product",
+)
 
 # ---------------------------------------------------------------- f06.reduce
 

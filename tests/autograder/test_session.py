@@ -10,6 +10,7 @@ import torch
 from autograder.engine import student_template
 from autograder.sandbox import Limits
 from autograder.session import Session
+from autograder.shell import make_shell
 from course import checks
 from course.checks import CheckFailed, Exercise, Stopped, check
 
@@ -126,6 +127,15 @@ def test_a_students_own_error_can_be_expected_by_name(student):
     assert info.value.code == 7
 
 
+@pytest.mark.parametrize("answer", ["def f(x):\n    return x / 0", "def f(x):\n    return [\n        x / 0\n    ]"])
+def test_an_error_that_a_test_lets_through_is_shown_with_the_students_line(student, answer):
+    shell = make_shell()
+    shell.user_ns["f"] = student(answer, "f")
+    (error,) = shell.run("assert f(1) == 1")
+    number, line = next((n, line) for n, line in enumerate(answer.splitlines(), 1) if "x / 0" in line)
+    assert error.ename == "ZeroDivisionError" and f"----> {number} {line}" in "".join(error.traceback)
+
+
 def test_an_error_shows_the_students_line(student, monkeypatch):
     f = student("def helper(x):\n    return x[5]\n\ndef f(x):\n    return helper(x)", "f")
     weights = student("import torch\ndef weights(x):\n    return torch.nn.functional.softmax(x, dim=7)", "weights")
@@ -153,6 +163,27 @@ def test_functions_of_the_tests_can_be_called_there(student):
         apply(lambda y: 1 / y, [0])
     assert apply(torch.nn.functional.relu, [torch.tensor(-1.0)])[0] == 0
     assert apply(len, ["abc"]) == [3]
+
+
+def test_one_function_of_the_tests_may_be_several_arguments(student):
+    """What was let go of twice and is needed again is still there."""
+    block = student("def block(x, a, f, n1, n2):\n    h = x + a(n1(x))\n    return h + f(n2(h))", "block")
+
+    def reference(x, a, f, n1, n2):
+        h = x + a(n1(x))
+        return h + f(n2(h))
+
+    def half(h):
+        return h / 2
+
+    def less(h):
+        return h - 1
+
+    for _ in range(4):
+        x = torch.ones(2, 2)
+        checks.check(block).on(x, torch.sin, torch.tanh, half, less).agrees_with(reference)
+        checks.check(block).on(x, torch.zeros_like, torch.zeros_like, half, half).returns(x.tolist())
+        checks.check(block).on(x, torch.zeros_like, torch.tanh, less, half).agrees_with(reference)
 
 
 def test_an_error_of_a_callback_can_be_caught_there(student):

@@ -42,7 +42,15 @@ def test_recorded_shares_follow_from_recorded_times(result):
 
 def test_all_records_are_of_one_card_and_one_set_of_versions():
     heads = [(record["card"], record["versions"], record["when"]) for record in RECORDS.values()]
-    assert all(head == heads[0] for head in heads)
+    assert len(heads) == 4 and all(head == heads[0] for head in heads)
+
+
+def test_recorded_tokens_a_second_follow_from_recorded_times():
+    for result in RECORDS["decoding"]["results"]:
+        for form in result["forms"].values():
+            speed = result["B"] * result["new"] / form["seconds"]["median"]
+            assert form["tokens_per_s"] == pytest.approx(speed, abs=0.6, rel=1e-3)
+            assert form["share_of_bound"] == pytest.approx(speed / result["bound_tokens_per_s"], abs=1e-3)
 
 
 def test_the_plain_form_needs_memory_with_the_square_of_the_length_and_the_kernel_with_the_length():

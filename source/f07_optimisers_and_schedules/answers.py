@@ -1,0 +1,543 @@
+"""Other right answers and named wrong answers of chapter f07."""
+
+import math
+
+import torch
+
+from autograder.answers import cell, right, wrong
+
+# ---------------------------------------------------------------- f07.translate
+
+right("f07.translate", 0.01)
+right("f07.translate", cell("heavy_rate = 0.5 / 50"))
+wrong(
+    "f07.translate",
+    0.5,
+    "With the same rate the heavy ball's steps are longer: its m is a sum, not a mean.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.translate",
+    25.0,
+    "You multiplied where you should divide: a larger m needs a smaller rate.",
+    see="two-forms-of-momentum",
+)
+wrong("f07.translate", 0.05, "That is the factor of β = 0.9. Here β is 0.98.", see="two-forms-of-momentum")
+wrong("f07.translate", 0.49, "The two forms differ by the factor 1 − β, not by β.", see="two-forms-of-momentum")
+
+# ---------------------------------------------------------------- f07.distance
+
+right("f07.distance", cell("distance = eta * g * (t - beta * (1 - beta**t) / (1 - beta)) / (1 - beta)"))
+right("f07.distance", cell("distance = eta * g * ((1 - beta) * t - beta + beta**(t + 1)) / (1 - beta)**2"))
+wrong(
+    "f07.distance",
+    cell("distance = t * eta * g / (1 - beta)"),
+    "That is t steps of the full length. The first steps are shorter.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.distance",
+    cell("distance = eta * g * (1 - beta**t) / (1 - beta)"),
+    "That is the length of the last step, not the sum of all.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.distance",
+    cell("distance = eta * g / (1 - beta) * (t - (1 - beta**t) / (1 - beta))"),
+    "Your geometric sum begins with 1. The sum of β^s begins with β, since the first step has s = 1.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.distance",
+    cell("distance = eta * g * (t - beta * (1 - beta**t) / (1 - beta))"),
+    "That is the distance of EMA momentum. The heavy ball's steps are 1/(1 − β) times as long.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.distance",
+    cell("distance = -eta * g / (1 - beta) * (t - beta * (1 - beta**t) / (1 - beta))"),
+    "The sign is turned: asked is w₀ − w_t, which is positive for a positive gradient.",
+    see="two-forms-of-momentum",
+)
+wrong(
+    "f07.distance",
+    cell("distance = g / (1 - beta) * (t - beta * (1 - beta**t) / (1 - beta))"),
+    "The learning rate is missing: that is the sum of m, not of the steps.",
+    see="two-forms-of-momentum",
+)
+
+# ---------------------------------------------------------------- f07.first
+
+right("f07.first", 0.447)
+right("f07.first", cell("first_step = 0.1 * 20**0.5"))
+wrong("f07.first", 1.0, "That is the step with bias correction. Here it was forgotten.", see="what-it-does-and-does-not")
+wrong("f07.first", 3.162, "That belongs to β₂ = 0.999. Here β₂ is 0.95.", see="what-it-does-and-does-not")
+wrong("f07.first", 2.0, "You divided by v. Adam divides by its root.", see="what-it-does-and-does-not")
+wrong("f07.first", 4.472, "You took m as the whole gradient. It is mixed in with weight 1 − β₁.", see="what-it-does-and-does-not")
+wrong(
+    "f07.first",
+    0.9 / math.sqrt(0.95),
+    "You gave the new gradient the weights β₁ and β₂. Those belong to what was there before.",
+    see="what-it-does-and-does-not",
+)
+
+# ---------------------------------------------------------------- f07.adamw
+
+
+@right("f07.adamw")
+def state_in_a_dict(params, grads, state, rate, decay):
+    state = state or {"t": 0, "average": [0.0] * len(params), "square": [0.0] * len(params)}
+    new_state = {"t": state["t"] + 1, "average": [], "square": []}
+    out = []
+    for i in range(len(params)):
+        average = 0.9 * state["average"][i] + 0.1 * grads[i]
+        square = 0.95 * state["square"][i] + 0.05 * grads[i] * grads[i]
+        new_state["average"].append(average)
+        new_state["square"].append(square)
+        root = torch.sqrt(square / (1 - 0.95 ** new_state["t"]))
+        step = average / (1 - 0.9 ** new_state["t"]) / (root + 1e-8)
+        if params[i].dim() >= 2:
+            step = step + decay * params[i]
+        out.append(params[i] - rate * step)
+    return out, new_state
+
+
+@right("f07.adamw")
+def keeps_all_gradients(params, grads, state, rate, decay):
+    history = [*(state or []), [g.clone() for g in grads]]
+    n = len(history)
+    out = []
+    for i, p in enumerate(params):
+        w1 = torch.tensor([0.9 ** (n - 1 - k) for k in range(n)], dtype=torch.float64)
+        w2 = torch.tensor([0.95 ** (n - 1 - k) for k in range(n)], dtype=torch.float64)
+        stack = torch.stack([row[i] for row in history])
+        mean = torch.tensordot(w1 / w1.sum(), stack, dims=1)
+        square = torch.tensordot(w2 / w2.sum(), stack**2, dims=1)
+        kept = p * (1 - rate * decay) if p.ndim > 1 else p
+        out.append(kept - rate * mean / (square.sqrt() + 1e-8))
+    return out, history
+
+
+@wrong(
+    "f07.adamw",
+    "You added the decay to the gradient. That is an L2 penalty: it is divided by the root of v with the rest.",
+    see="weight-decay-is-not-l2",
+)
+def l2_penalty(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    grads = [g + decay * p if p.ndim > 1 else g for g, p in zip(grads, params)]
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8) for p, m, v in zip(params, ms, vs)]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "You decay every tensor. Biases, with one dimension, should stay free.", see="weight-decay-is-not-l2")
+def decays_biases(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "Your decay does not contain the learning rate: the factor is 1 − ηλ.", see="weight-decay-is-not-l2")
+def decay_without_the_rate(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong(
+    "f07.adamw",
+    "You decay after the step, so the step shrinks too. Formula n-adamw decays the old parameters.",
+    see="weight-decay-is-not-l2",
+)
+def decays_the_step_too(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * (p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8))
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "The bias correction is missing: m and v start at 0 and are too small at first.", see="a-rate-for-each-parameter")
+def no_correction(params, grads, state, rate, decay):
+    ms, vs = state or ([torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [(1 - rate * decay * (p.ndim > 1)) * p - rate * m / (v.sqrt() + 1e-8) for p, m, v in zip(params, ms, vs)]
+    return new, (ms, vs)
+
+
+@wrong(
+    "f07.adamw",
+    "Your correction is that of the first step for ever: t has to be counted on in the state.",
+    see="a-rate-for-each-parameter",
+)
+def never_counts_on(params, grads, state, rate, decay):
+    ms, vs = state or ([torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / 0.1) / ((v / 0.05).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (ms, vs)
+
+
+@wrong("f07.adamw", "You forget m and v: each step is a first step.", see="a-rate-for-each-parameter")
+def forgets_the_state(params, grads, state, rate, decay):
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * g / (g.abs() + 1e-8) for p, g in zip(params, grads)
+    ]
+    return new, None
+
+
+@wrong("f07.adamw", "Your ε stands under the root. There it is a hundred million times larger than it should be.", see="a-rate-for-each-parameter")
+def epsilon_under_the_root(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / (v / (1 - 0.95**t) + 1e-8).sqrt()
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "You used β₂ = 0.999, torch's default. The task says 0.95.", see="a-rate-for-each-parameter")
+def the_default_beta2(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.999 * v + 0.001 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "Your v is a variance: you average squares of g − m. Adam averages g².", see="what-it-does-and-does-not")
+def variance_for_v(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * (g - m) ** 2 for v, g, m in zip(vs, grads, ms)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong("f07.adamw", "The values are right, but you changed the parameters in place.", see="weight-decay-is-not-l2")
+def changes_the_parameters(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    for p, m, v in zip(params, ms, vs):
+        if p.ndim > 1:
+            p *= 1 - rate * decay
+        p -= rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+    return params, (t, ms, vs)
+
+
+# ---------------------------------------------------------------- f07.decay
+
+right("f07.decay", "dca")
+wrong(
+    "f07.decay",
+    "abcd",
+    "The heavy ball's m carries λw on into later steps. Decoupled decay does not.",
+    see="weight-decay-is-not-l2",
+)
+wrong(
+    "f07.decay",
+    "ad",
+    "Think of the parameter without a gradient again: under L2 all of its gradient is λw, and Adam keeps the sign only.",
+    see="weight-decay-is-not-l2",
+)
+wrong("f07.decay", "acde", "Look at formula n-adamw: the factor is 1 − ηλ, with the rate in it.", see="weight-decay-is-not-l2")
+wrong("f07.decay", "cd", "For plain descent there is no v to divide by: write both steps out.", see="weight-decay-is-not-l2")
+wrong("f07.decay", "ac", "Put m = 0 into formula n-adamw. What is left?", see="weight-decay-is-not-l2")
+
+# ---------------------------------------------------------------- f07.clips
+
+
+@right("f07.clips")
+def by_one_long_row(clip):
+    generator = torch.Generator().manual_seed(0)
+    for c in (0.3, 4.0):
+        for scale in (0.0, 0.01, 0.9, 1.1, 1.7, 40.0):
+            for shapes in ([(3,)], [(2, 3), (4,), (1, 2, 2)], [(5, 5), (2,)]):
+                row = torch.randn(sum(math.prod(s) for s in shapes), generator=generator, dtype=torch.float64)
+                row = row / row.norm() * scale * c
+                grads = [part.view(s) for part, s in zip(row.split([math.prod(s) for s in shapes]), shapes)]
+                try:
+                    got = clip([g.clone() for g in grads], c)
+                    if [tuple(g.shape) for g in got] != [tuple(g.shape) for g in grads]:
+                        return False
+                    wanted = row if scale <= 1 else row / scale
+                    if not torch.allclose(torch.cat([g.flatten() for g in got]), wanted, rtol=0, atol=1e-4 * c):
+                        return False
+                except Exception:
+                    return False
+    return True
+
+
+@right("f07.clips")
+def property_by_property(clip):
+    def length(grads):
+        return math.sqrt(sum(float((g**2).sum()) for g in grads))
+
+    examples = [
+        [torch.tensor([3.0, 4.0], dtype=torch.float64)],
+        [torch.tensor([[3.0, 1.0, 0.5], [0.2, 2.0, 2.0]], dtype=torch.float64), torch.tensor([-4.0, 0.7], dtype=torch.float64)],
+        [torch.tensor([0.1], dtype=torch.float64), torch.tensor([[[12.0, -0.4]]], dtype=torch.float64)],
+        [torch.zeros(3, dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64)],
+    ]
+    try:
+        for grads in examples:
+            for c in (length(grads) * x or 1.0 for x in (0.1, 0.7, 0.95, 1.05, 1.8, 6.0)):
+                c = min(max(c, 0.1), 10.0)
+                got = clip([g.clone() for g in grads], c)
+                factor = 1.0 if length(grads) <= c else c / length(grads)
+                if len(got) != len(grads):
+                    return False
+                for a, b in zip(got, grads):
+                    if a.shape != b.shape or not bool(((a - factor * b).abs() <= 1e-4 * c).all()):
+                        return False
+    except Exception:
+        return False
+    return True
+
+
+_LISTS = """
+    import math
+    generator = torch.Generator().manual_seed(3)
+    def make(shapes, norm):
+        grads = [torch.randn(*s, generator=generator, dtype=torch.float64) for s in shapes]
+        total = math.sqrt(sum(float((g**2).sum()) for g in grads))
+        return [g * norm / total for g in grads]
+    several = [[(2, 3), (4,), (1, 2, 2)], [(5,)], [(3, 3), (2,)]]
+"""
+
+
+def _tester(body: str, lists: str = _LISTS) -> cell:
+    """A tester whose loop body returns False where it finds a fault."""
+    return cell(f"def clips(clip):{lists}\n    try:\n{body}\n    except Exception:\n        return False\n    return True")
+
+
+def _compare(shapes="several", sizes="(0.0, 0.01, 0.9, 1.1, 1.7, 40.0)", factor="1.0 if size <= 1 else 1 / size", test=None):
+    test = test or "mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-4 * c)"
+    return f"""
+        for shapes in {shapes}:
+            for size in {sizes}:
+                for c in (0.5, 4.0):
+                    grads = make(shapes, size * c)
+                    got = clip([g.clone() for g in grads], c)
+                    if len(got) != len(grads):
+                        return False
+                    factor = {factor}
+                    for mine, g in zip(got, grads):
+                        if {test}:
+                            return False"""
+
+
+wrong(
+    "f07.clips",
+    _tester(_compare(test="mine.norm() > 1.0001 * c")),
+    "You ask only that the result is not too long. Zeros are not too long either.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(shapes="[[(5,)], [(2, 3)], [(2, 2, 2)]]")),
+    "All your lists have one tensor. Clipping each tensor by itself looks right there.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(sizes="(1.1, 1.7, 40.0)")),
+    "All your gradients are longer than c. What should happen to short ones?",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(sizes="(0.01, 0.9, 1.1, 1.7, 40.0)")),
+    "Gradients that are all 0 get past you. Either you never try them, or nan passes your comparison, as every comparison with nan is false.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(sizes="(0.0, 0.01, 0.9, 3.0, 40.0)")),
+    "Your long gradients are at least three times c. A function can start to clip too late.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(shapes="[[(3,), (4,)], [(5,)]]")),
+    "All your tensors are vectors. Matrices have more than one kind of norm, and can be turned.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(test="not bool((mine.flatten() - factor * g.flatten()).abs().max() <= 1e-4 * c)")),
+    "You flatten before you compare, so a result of another shape passes.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-12 * c)")),
+    "You ask for more digits than the task: a right function that adds a millionth to the norm, as torch's does, fails.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(test="mine.shape != g.shape or not bool((mine - g.clamp(-c, c)).abs().max() <= 1e-4 * c)")),
+    "That is the test of clipping entry by entry, which changes the direction.",
+    see="clipping-long-gradients",
+)
+wrong(
+    "f07.clips",
+    _tester(_compare(shapes="several[:1] + several[2:]")),
+    "You never try a list with a single tensor.",
+    see="clipping-long-gradients",
+)
+
+# ---------------------------------------------------------------- f07.schedule
+
+
+@right("f07.schedule")
+def by_cases(t, peak, warm, end, floor):
+    if warm and t <= warm:
+        return peak * t / warm
+    if t >= end:
+        return peak * floor
+    share = math.sin(math.pi / 2 * (end - t) / (end - warm)) ** 2
+    return peak * floor + (peak - peak * floor) * share
+
+
+@right("f07.schedule")
+def by_a_mean_and_a_swing(t, peak, warm, end, floor):
+    middle, swing = peak * (1 + floor) / 2, peak * (1 - floor) / 2
+    rising = peak * t / warm if t < warm else math.inf
+    angle = math.pi * max(0, min(end, t) - warm) / (end - warm)
+    return min(rising, middle + swing * math.cos(angle))
+
+
+@wrong("f07.schedule", "It falls to 0. It should end at floor times the peak.", see="a-rate-for-each-step")
+def falls_to_zero(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    return peak * (1 + math.cos(math.pi * min((t - warm) / (end - warm), 1.0))) / 2
+
+
+@wrong(
+    "f07.schedule",
+    "You cut a cosine to 0 off at the floor. It should run smoothly from the peak to the floor.",
+    see="a-rate-for-each-step",
+)
+def cut_off_at_the_floor(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    return peak * max(floor, (1 + math.cos(math.pi * min((t - warm) / (end - warm), 1.0))) / 2)
+
+
+@wrong(
+    "f07.schedule",
+    "You added the floor to the whole cosine, so the peak is too high: mix the two instead.",
+    see="a-rate-for-each-step",
+)
+def floor_on_top(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    return peak * (floor + (1 + math.cos(math.pi * min((t - warm) / (end - warm), 1.0))) / 2)
+
+
+@wrong("f07.schedule", "Your cosine starts at step 0. It should start where the warmup ends.", see="a-rate-for-each-step")
+def cosine_from_zero(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * min(t / end, 1.0))) / 2)
+
+
+@wrong("f07.schedule", "Beyond the end your cosine rises again.", see="a-rate-for-each-step")
+def rises_again(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * (t - warm) / (end - warm))) / 2)
+
+
+@wrong("f07.schedule", "Beyond the end your rate is 0. It should stay at the floor.", see="a-rate-for-each-step")
+def stops_at_the_end(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    if t > end:
+        return 0.0
+    return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * (t - warm) / (end - warm))) / 2)
+
+
+@wrong("f07.schedule", "Without warmup, warm = 0, you divide by zero.", see="a-rate-for-each-step")
+def divides_by_zero(t, peak, warm, end, floor):
+    u = min(max((t - warm) / (end - warm), 0.0), 1.0)
+    return min(t / warm, 1.0) * peak * (floor + (1 - floor) * (1 + math.cos(math.pi * u)) / 2)
+
+
+@wrong("f07.schedule", "Your warmup starts at 0: the first step, t = 1, is lost.", see="a-rate-for-each-step")
+def first_step_is_lost(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * (t - 1) / warm
+    u = min((t - warm) / (end - warm), 1.0)
+    return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * u)) / 2)
+
+
+@wrong("f07.schedule", "You took floor for a rate. It is a share of the peak.", see="a-rate-for-each-step")
+def floor_as_a_rate(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    u = min((t - warm) / (end - warm), 1.0)
+    return floor + (peak - floor) * (1 + math.cos(math.pi * u)) / 2
+
+
+@wrong("f07.schedule", "You fall in a straight line. It should be half a cosine.", see="a-rate-for-each-step")
+def straight_line(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * t / warm
+    u = min((t - warm) / (end - warm), 1.0)
+    return peak * (floor + (1 - floor) * (1 - u))
+
+
+@wrong("f07.schedule", "Yours starts at the floor: the warmup should be a line from 0 through step 0.", see="a-rate-for-each-step")
+def warms_up_from_the_floor(t, peak, warm, end, floor):
+    if t < warm:
+        return peak * (floor + (1 - floor) * t / warm)
+    u = min((t - warm) / (end - warm), 1.0)
+    return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * u)) / 2)
+
+
+# ---------------------------------------------------------------- f07.prediction
+
+right("f07.prediction", 15)
+right("f07.prediction", 0)
+wrong("f07.prediction", -3.0, "A difference between the best and the worst is not negative.", see="an-experiment-six-rules-read-digits")
+wrong("f07.prediction", 250, "Shares of right answers lie between 0 and 100%.", see="an-experiment-six-rules-read-digits")

@@ -1,0 +1,74 @@
+"""The fast decoder against the GPT with its cache: the same logits, the same tokens, for all of its parts."""
+
+import pytest
+import torch
+
+from course.kernels import decoding
+from course.kernels.decoding import Decoder
+from course.model import GPT, Config
+
+LLAMA = dict(V=61, d_model=64, n_layers=1, n_heads=4, n_kv_heads=2, d_ff=40)
+GPT2 = dict(
+    V=61, d_model=48, n_layers=2, n_heads=3, T_max=32, norm="layer", position="learned", ffn="gelu_tanh", tied=True, bias=True
+)
+MODELS = {
+    "llama": LLAMA, "gpt-2": GPT2, "gelu": GPT2 | {"ffn": "gelu", "tied": False}, "llama with biases": LLAMA | {"bias": True},
+}  # fmt: skip
+
+
+def model_of(config: dict, device, dtype=torch.float16) -> GPT:
+    """Weights large enough that the likeliest token is clear."""
+    torch.manual_seed(0)
+    model = GPT(Config(**config))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.2 * torch.randn(parameter.shape) + (parameter.ndim == 1))
+    return model.to(device, dtype).requires_grad_(False)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Several steps of each loop, and few programs, since the interpreter takes one after the other."""
+    for name in ("ONE_ROW", "MORE_ROWS"):
+        monkeypatch.setattr(decoding, name, (64, 32, 4))
+    monkeypatch.setattr(decoding, "CHOICES", 16)
+    monkeypatch.setattr(decoding, "KEYS", 16)
+
+
+@pytest.mark.parametrize("B", [1, 3])
+@pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
+def test_logits_and_tokens_are_those_of_the_model(config, B, device):
+    model = model_of(config, device)
+    ids = torch.randint(61, (B, 18), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, B, 24)
+    tokens = decoder.generate(ids, 2)
+    assert tokens.shape == (B, 20) and torch.equal(tokens[:, :18], ids)
+    exact = model.double()(tokens[:, :-1])  # (B, 19, V): what the model makes of the decoder's own tokens
+    error = (decoder.logits.double() - exact[:, -1]).norm() / exact[:, -1].norm()
+    assert float(error) < 4e-3
+    best = exact[:, 17:].max(dim=-1).values
+    taken = exact[:, 17:].gather(-1, tokens[:, 18:, None])[..., 0]
+    assert bool((best - taken <= 1e-2 * exact.std()).all())  # the likeliest, but for a tie within rounding
+
+
+def test_a_second_prompt_sees_nothing_of_the_first(device):
+    model = model_of(LLAMA, device)
+    decoder = Decoder(model, 1, 24)
+    first, second = (torch.randint(61, (1, n), generator=torch.Generator().manual_seed(n)).to(device) for n in (12, 1))
+    decoder.generate(first, 1)
+    assert torch.equal(decoder.generate(second, 2), Decoder(model, 1, 24).generate(second, 2))
+    assert torch.equal(decoder.generate(second, 0), second)
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence(device):
+    model = model_of(GPT2, device)
+    with pytest.raises(ValueError, match="more than the T_max = 32"):
+        Decoder(model, 1, 33)
+    with pytest.raises(TypeError, match="bfloat16 or float16"):
+        Decoder(model_of(GPT2, device, torch.float32), 1, 8)
+    decoder = Decoder(model, 2, 8)
+    ids = torch.zeros(2, 6, dtype=torch.int64, device=device)
+    with pytest.raises(ValueError, match="do not fit into a length of 8"):
+        decoder.generate(ids, 3)
+    with pytest.raises(ValueError, match=r"ids must be \(2, T\)"):
+        decoder.generate(ids[:1], 1)
