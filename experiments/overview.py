@@ -1,0 +1,111 @@
+"""How does a gradient fade on its way back through a recurrence? And how long do recurrence and attention take?
+
+Writes course/data/records/overview.json. The gradients take one CPU core some seconds. The times are of a GPU if
+there is one; with --small they are of one CPU core:
+
+    python experiments/overview.py --small
+"""
+
+import argparse
+import json
+import math
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course.device import best_device
+from course.overview import fading_rate, gradient_by_distance, layer_work, rnn_scan
+
+RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "overview.json"
+GAINS = [0.8, 1.0, 1.5, 2.0, 3.0]
+WIDTH = 256
+DISTANCE = 100
+SEEDS = 20
+LENGTHS = [64, 128, 256, 512, 1024, 2048]
+REPEATS = 15
+
+
+def gradient_row(gain: float) -> dict:
+    """log10 of the gradient at DISTANCE, over random recurrences, with a 95% interval (normal approximation)."""
+    ends = np.array([float(gradient_by_distance(gain, DISTANCE + 1, WIDTH, seed)[-1]) for seed in range(SEEDS)])
+    return {
+        "gain": gain,
+        "log10": round(float(ends.mean()), 3),
+        "half_width": round(1.96 * float(ends.std(ddof=1)) / math.sqrt(SEEDS), 3),
+        "theory": round(DISTANCE * fading_rate(gain), 3),
+    }
+
+
+def attention(x: torch.Tensor, projections: list[torch.Tensor]) -> torch.Tensor:
+    """One head over all pairs, with its four projections: (T, d) to (T, d)."""
+    q, k, v = (x @ W for W in projections[:3])  # (T, d) each
+    return ((q @ k.T) / math.sqrt(x.shape[-1])).softmax(dim=-1) @ v @ projections[3]
+
+
+def milliseconds(run: Callable[[], object], device: torch.device) -> list[float]:
+    """The quartiles of REPEATS times, after three that do not count."""
+    times = []
+    for _ in range(REPEATS + 3):
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        run()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        times.append(1000 * (time.perf_counter() - start))
+    return [round(float(x), 3) for x in np.quantile(times[3:], [0.25, 0.5, 0.75])]
+
+
+def time_row(T: int, device: torch.device) -> dict:
+    """Quartiles of the times of both layers, and their multiply-adds."""
+    generator = torch.Generator().manual_seed(T)
+    x = torch.randn(T, WIDTH, generator=generator).to(device)
+    W, U, *rest = (torch.randn(WIDTH, WIDTH, generator=generator).to(device) / math.sqrt(WIDTH) for _ in range(6))
+    b, work = torch.zeros(WIDTH, device=device), layer_work(T, WIDTH)
+    with torch.no_grad():
+        return {
+            "T": T,
+            "recurrence": milliseconds(lambda: rnn_scan(x, W, U, b), device),
+            "attention": milliseconds(lambda: attention(x, rest), device),
+            "work": [work["recurrence"], work["attention"]],
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="take the times of one CPU core")
+    device = torch.device("cpu") if parser.parse_args().small else best_device()
+    torch.set_num_threads(1)
+    record = {
+        "what": "log10 of the norm of a gradient 100 steps back through h_t = tanh(x_t + h_{t-1} U), relative to its start",
+        "prediction": "100 times fading_rate(gain)",
+        "null": "no fading: 0",
+        "interval": "mean ± 1.96 standard errors over seeds",
+        "settings": {
+            "width": WIDTH,
+            "distance": DISTANCE,
+            "seeds": list(range(SEEDS)),
+            "device": "cpu",
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "rows": [gradient_row(gain) for gain in GAINS],
+        "times": {
+            "what": "milliseconds of one layer of width 256 for one sequence of T tokens, forwards: quartiles of the repeats",
+            "settings": {
+                "device": torch.cuda.get_device_name() if device.type == "cuda" else f"{device.type}, one thread",
+                "repeats": REPEATS,
+            },
+            "rows": [time_row(T, device) for T in LENGTHS],
+        },
+    }
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    print(RECORD)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Evidence for the formulas of ch01_overview."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from course import data
+from course.overview import (
+    attention_pairs,
+    critical_path,
+    fading_rate,
+    gradient_by_distance,
+    layer_work,
+    layers_to_reach,
+    linear_scan,
+    rnn_scan,
+    rounds,
+)
+
+
+def multiply_adds(run) -> int:
+    """What torch counts in matrix products and convolutions: two operations are one multiply-add."""
+    with FlopCounterMode(display=False) as counter:
+        run()
+    return counter.get_total_flops() // 2
+
+
+@pytest.mark.receipt("ch01-brent", "computed")
+def test_brent():
+    rng = random.Random(0)
+    for _ in range(1000):
+        needs = [sorted(rng.sample(range(i), min(i, rng.randint(0, 3)))) for i in range(rng.randint(1, 20))]
+        C, D = len(needs), critical_path(needs)
+        for c in (1, 2, 3, 5, 20):
+            assert max(math.ceil(C / c), D) <= rounds(needs, c) <= C / c + D
+
+
+@pytest.mark.receipt("ch01-recurrence", "computed")
+def test_recurrence():
+    torch.manual_seed(0)
+    rnn = torch.nn.RNN(5, 7, batch_first=True, dtype=torch.float64)
+    x = torch.randn(3, 50, 5, dtype=torch.float64)
+    h = rnn_scan(x, rnn.weight_ih_l0.T, rnn.weight_hh_l0.T, rnn.bias_ih_l0 + rnn.bias_hh_l0)
+    assert float((h - rnn(x)[0]).detach().abs().max()) <= 1e-13
+
+
+@pytest.mark.receipt("ch01-compose", "derived")
+def test_compose():
+    h, a1, a2, a3, b1, b2, b3 = sp.symbols("h a1 a2 a3 b1 b2 b3")
+
+    def then(left, right):
+        return left[0] * right[0], right[0] * left[1] + right[1]
+
+    s1, s2, s3 = (a1, b1), (a2, b2), (a3, b3)
+    a, b = then(s1, s2)
+    assert sp.expand(a * h + b - (a2 * (a1 * h + b1) + b2)) == 0
+    for left, right in zip(then(then(s1, s2), s3), then(s1, then(s2, s3)), strict=True):
+        assert sp.expand(left - right) == 0
+
+
+@pytest.mark.receipt("ch01-scan", "computed")
+def test_scan():
+    for T in range(1, 300):
+        span, count = [1] * T, 0  # how many steps, its own among them, each place has joined
+        while min(span[i] - min(i + 1, T) for i in range(T)) < 0:
+            span = [min(i + 1, s + (span[i - s] if i >= s else 0)) for i, s in enumerate(span)]
+            count += 1
+        assert count == math.ceil(math.log2(T))
+    rng = np.random.default_rng(0)
+    a, b = torch.from_numpy(rng.uniform(-1, 1, size=(2, 777)))
+    h, states = 0.0, []
+    for factor, addend in zip(a.tolist(), b.tolist(), strict=True):
+        h = factor * h + addend
+        states.append(h)
+    assert np.abs(linear_scan(a, b).numpy() - states).max() <= 1e-13
+
+
+@pytest.mark.receipt("ch01-pairs", "derived")
+def test_pairs():
+    i, T = sp.symbols("i T", integer=True, positive=True)
+    assert sp.simplify(sp.summation(i, (i, 1, T)) - T * (T + 1) / 2) == 0
+    assert sp.simplify(sp.summation(T, (i, 1, T)) - T**2) == 0
+    for n in range(40):
+        past = [(q, k) for q in range(n) for k in range(n) if k <= q]
+        assert attention_pairs(n, True) == len(past) and attention_pairs(n, False) == n * n
+
+
+@pytest.mark.receipt("ch01-recurrence-work", "computed")
+def test_recurrence_work():
+    for T, d in [(1, 8), (13, 16), (50, 4)]:
+        x, W, U, b = torch.ones(T, d), torch.ones(d, d), torch.ones(d, d), torch.ones(d)
+        assert abs(multiply_adds(lambda x=x, W=W, U=U, b=b: rnn_scan(x, W, U, b)) - layer_work(T, d)["recurrence"]) <= 0
+        assert layer_work(T, d)["recurrence"] == 2 * T * d**2
+
+
+@pytest.mark.receipt("ch01-convolution-work", "computed")
+def test_convolution_work():
+    for T, d, k in [(9, 8, 3), (20, 4, 5), (7, 3, 1)]:
+        layer, x = torch.nn.Conv1d(d, d, k), torch.ones(1, d, T + k - 1)  # padded: T tokens come out
+        assert abs(multiply_adds(lambda layer=layer, x=x: layer(x)) - layer_work(T, d, k)["convolution"]) <= 0
+        assert layer_work(T, d, k)["convolution"] == k * T * d**2
+
+
+def attention(x, W):
+    q, k, v = (x @ W for _ in range(3))
+    return (q @ k.T).softmax(dim=-1) @ v @ W
+
+
+@pytest.mark.receipt("ch01-attention-work", "computed")
+def test_attention_work():
+    for T, d in [(1, 8), (13, 16), (50, 4)]:
+        counted = multiply_adds(lambda T=T, d=d: attention(torch.ones(T, d), torch.ones(d, d)))
+        assert abs(counted - layer_work(T, d)["attention"]) <= 0 and counted == 4 * T * d**2 + 2 * T**2 * d
+
+
+@pytest.mark.receipt("ch01-convolution-path", "computed")
+def test_convolution_path():
+    for k in (2, 3, 5):
+        for T in range(2, 40):
+            past = torch.arange(T)[:, None] - torch.arange(T)
+            assert abs(layers_to_reach([(past >= 0) & (past < k)]) - math.ceil((T - 1) / (k - 1))) <= 0
+
+
+@pytest.mark.receipt("ch01-dilated-path", "computed")
+def test_dilated_path():
+    for k in (2, 3, 5):
+        for T in range(2, 130):
+            past = torch.arange(T)[:, None] - torch.arange(T)
+            layers = [(past >= 0) & (past < k * k**i) & (past % k**i == 0) for i in range(8)]
+            wanted = next(L for L in range(1, 9) if k**L >= T)  # the logarithm rounded up, in whole numbers
+            assert abs(layers_to_reach(layers) - wanted) <= 0
+
+
+@pytest.mark.receipt("ch01-back", "computed")
+def test_back():
+    torch.manual_seed(0)
+    h, U, G = torch.randn(3, 6, 6, dtype=torch.float64)
+    h.requires_grad_(True)
+    after = torch.tanh(h @ U)
+    (after * G).sum().backward()
+    assert float((h.grad - (G * (1 - after**2)) @ U.T).detach().abs().max()) <= 1e-14
+
+
+@pytest.mark.receipt("ch01-fading", "measured")
+def test_fading():
+    record = data.record("overview")
+    assert len(record["settings"]["seeds"]) == 20 and "1.96" in record["interval"] and record["settings"]["width"] == 256
+    for row in record["rows"]:
+        assert abs(row["theory"] - 100 * fading_rate(row["gain"])) <= 1e-3
+        assert abs(row["log10"] - row["theory"]) <= 0.5
+        assert abs(row["log10"]) > 3 * row["half_width"] / 1.96  # the null model: nothing fades
+    inside = [abs(row["log10"] - row["theory"]) <= row["half_width"] for row in record["rows"]]
+    assert sum(inside) == 4 and not inside[0]
+    assert abs(float(gradient_by_distance(1.0, 101, 256, seed=0)[-1]) - record["rows"][1]["theory"]) <= 1.5
+
+
+@pytest.mark.receipt("ch01-err-path", "computed")
+def test_a_convolution_without_dilation_has_no_logarithmic_path():
+    past = torch.arange(64)[:, None] - torch.arange(64)
+    assert layers_to_reach([(past >= 0) & (past < 3)]) >= 32 and math.ceil(math.log(64, 3)) <= 4
+
+
+@pytest.mark.receipt("ch01-err-work", "computed")
+def test_the_matrices_cost_more_than_the_pairs_below_two_d():
+    for d in (64, 512, 4096):
+        pairs = {T: 2 * d * attention_pairs(T, causal=False) for T in (2 * d - 1, 2 * d, 2 * d + 1)}
+        share = [pairs[T] / layer_work(T, d)["attention"] for T in pairs]
+        assert share[0] < 0.5 and abs(share[1] - 0.5) <= 1e-15 and share[2] > 0.5
+
+
+def test_only_time_is_a_chain():
+    """The entries of a step and the sequences of a batch need the step before and nothing of their own step."""
+    B, T, d = 3, 5, 4
+    index = {(t, s, i): n for n, (t, s, i) in enumerate((t, s, i) for t in range(T) for s in range(B) for i in range(d))}
+    needs = [[index[t - 1, s, j] for j in range(d)] if t else [] for t, s, i in index]
+    assert len(needs) == B * T * d and critical_path(needs) == T and rounds(needs, B * d) == T
+
+
+def test_the_scores_need_not_be_stored():
+    X = torch.randn(50, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    blocks = torch.cat([(X[i : i + 7] @ X.T).softmax(dim=-1) @ X for i in range(0, 50, 7)])
+    assert float((blocks - (X @ X.T).softmax(dim=-1) @ X).abs().max()) <= 1e-14
