@@ -16,6 +16,7 @@ import sys
 import time
 import types
 import weakref
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -298,10 +299,10 @@ class Session(Peer):
             cells = enumerate(reversed(self.finished), 1)
             lines = next((c for _, c in cells if _line(c, number) == line), None)
             text, number = (lines, number) if lines is not None else (line, 1)
-            file = f"<your answer {hash(text) & 0xFFFFFF:06x}>"
+            file = f"<your answer {zlib.crc32(text.encode('utf-8', 'replace')) & 0xFFFFFF:06x}>"
             linecache.cache[file] = len(text), None, text.splitlines(True), file
-            frame = types.FunctionType(_here.__code__.replace(co_name=name, co_qualname=name, co_filename=file), globals())()
-            found = types.TracebackType(found, frame, -1, number)  # an index would give the lines of `_here`
+            code = _ONE_LINE.replace(co_name=name, co_qualname=name, co_filename=file, co_firstlineno=number)
+            found = types.TracebackType(found, types.FunctionType(code, globals())(), 0, number)
         return found
 
     # ------------------------------------------------------------ frames
@@ -838,4 +839,8 @@ def _line(source: str, number: int) -> str | None:
 
 
 def _here():
-    return sys._getframe()  # on the second line
+    return sys._getframe()
+
+
+# Each two bytes say of eight units of the code that they are of the first line, without columns.
+_ONE_LINE = _here.__code__.replace(co_linetable=b"\xef\x00" * (len(_here.__code__.co_code) // 16 + 1))

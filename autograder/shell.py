@@ -106,6 +106,15 @@ class NotebookShell(InteractiveShell):
         lines = [str(line)[:ERROR_LIMIT] for line in list(stb)[:100]]
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=text, traceback=lines))
 
+    def showtraceback(self, *args, **kwargs):
+        """Record the exception that is handled now. One that IPython cannot format is an error too, without its frames."""
+        before = len(self.outputs)
+        super().showtraceback(*args, **kwargs)
+        if not any(output.output_type == "error" for output in self.outputs[before:]):
+            del self.outputs[before:]  # IPython's own error, with the lines of the tests
+            kind, error, _ = sys.exc_info()
+            self._showtraceback(kind, error, [])
+
     def enable_gui(self, gui=None):
         pass
 

@@ -21,6 +21,7 @@ broadcasting, and a tolerance is asked for or derived, never a habit.
 """
 
 import copy
+import itertools
 import math
 import os
 import random
@@ -498,12 +499,12 @@ def _agree(value, expression) -> bool | None:
     import sympy
 
     random_points = random.Random(0)
-    for _ in range(8):
-        point = {}
+    for signs in itertools.product([1, -1], repeat=3):  # three symbols of either sign meet in all ways; of more, some
+        point, signs = {}, itertools.chain(signs, iter(lambda: random_points.choice([-1, 1]), None))
         for symbol in sorted(value.free_symbols | expression.free_symbols, key=str):
             number = sympy.Integer(random_points.randint(1, 9))
             number = number if symbol.is_integer else number + sympy.Rational(random_points.randint(1, 99), 100)
-            point[symbol] = number if symbol.is_nonnegative else number * random_points.choice([-1, 1])
+            point[symbol] = number if symbol.is_nonnegative else number * next(signs)
         try:
             right, mine = (x.subs(point).evalf(30) for x in (expression, value))
             size, off = abs(right), abs(mine - right)  # sympy's numbers: e**-800 is not zero to them

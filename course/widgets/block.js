@@ -57,7 +57,7 @@ function bars(state, width) {
     return [
       text(left - 8, y + 15, name, { "text-anchor": "end" }),
       svg("rect", { x: left, y, width: Math.max((room * n) / all, 1), height: 20, rx: 3, fill: `var(--${COLOURS[name]})` }),
-      text(left + (room * n) / all + 8, y + 15, `${comma(n)}  ${number((100 * n) / all, 1)}%`),
+      text(left + (room * n) / all + 8, y + 15, `${comma(n)} · ${number((100 * n) / all, 1)}%`),
     ];
   });
 }

@@ -136,7 +136,7 @@ def norms_the_end_too(x, attention, ffn, norm_1, norm_2):
 @right("ch09.leak")
 def one_later_token_at_a_time(model, T, V):
     found = []
-    for _ in range(40):
+    for _ in range(20):
         ids = torch.randint(0, V, (T,))
         base = model(ids)
         for s in range(1, T):
@@ -150,7 +150,7 @@ def one_later_token_at_a_time(model, T, V):
 @right("ch09.leak")
 def keeps_the_smallest(model, T, V):
     smallest = T
-    for _ in range(30):
+    for _ in range(20):
         for t in range(T - 1):
             ids = torch.randint(V, (T,))
             other = ids.clone()
@@ -168,7 +168,7 @@ def keeps_the_smallest(model, T, V):
 )
 def last_token_only(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = ids.clone()
             other[-1] = torch.randint(V, ())
@@ -184,7 +184,7 @@ def last_token_only(model, T, V):
 )
 def next_token_only(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = ids.clone()
             other[t + 1] = torch.randint(V, ())
@@ -200,7 +200,7 @@ def next_token_only(model, T, V):
 )
 def changes_its_own_token(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[:t], torch.randint(V, (T - t,))])
             if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
@@ -215,7 +215,7 @@ def changes_its_own_token(model, T, V):
 )
 def compares_all_rows(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if (model(ids) - model(other)).abs().max() > 1e-4:
@@ -230,7 +230,7 @@ def compares_all_rows(model, T, V):
 )
 def compares_the_guess(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if model(ids)[t].argmax() != model(other)[t].argmax():
@@ -241,7 +241,7 @@ def compares_the_guess(model, T, V):
 @wrong("ch09.leak", "You compared floats exactly, so rounding looks like a leak.", see="the-mask")
 def exact_equality(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if not torch.equal(model(ids)[t], model(other)[t]):
@@ -256,7 +256,7 @@ def exact_equality(model, T, V):
 )
 def names_the_changed_token(model, T, V):
     for t in range(T - 1):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
@@ -277,7 +277,7 @@ def tries_once(model, T, V):
 
 @wrong("ch09.leak", "You looked at the first position only. A leak may begin later.", see="the-mask")
 def first_position_only(model, T, V):
-    for _ in range(30):
+    for _ in range(20):
         ids = torch.randint(V, (T,))
         other = torch.cat([ids[:1], torch.randint(V, (T - 1,))])
         if (model(ids)[0] - model(other)[0]).abs().max() > 1e-4:
@@ -288,7 +288,7 @@ def first_position_only(model, T, V):
 @wrong("ch09.leak", "Your search runs from the end, so it finds the last leak and not the first.", see="the-mask")
 def last_leak(model, T, V):
     for t in reversed(range(T - 1)):
-        for _ in range(30):
+        for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:

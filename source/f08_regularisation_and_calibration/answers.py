@@ -664,6 +664,24 @@ def chance_accepted(logits, classes):
     return math.exp((low + high) / 2)
 
 
+@wrong(
+    "f08.match",
+    "You compute in float32: with logits near 1000 that differ by 0.001, the differences are rounded away.",
+    see="temperature-scaling",
+)
+def in_float32(logits, classes):
+    z = logits.float()
+    right = int((logits.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return math.exp((low + high) / 2)
+
+
 # ---------------------------------------------------------------- f08.unchanged
 
 right("f08.unchanged", "eca")

@@ -10,6 +10,7 @@ import torch
 from autograder.engine import student_template
 from autograder.sandbox import Limits
 from autograder.session import Session
+from autograder.shell import make_shell
 from course import checks
 from course.checks import CheckFailed, Exercise, Stopped, check
 
@@ -124,6 +125,15 @@ def test_a_students_own_error_can_be_expected_by_name(student):
     with pytest.raises(Own) as info:
         f()
     assert info.value.code == 7
+
+
+@pytest.mark.parametrize("answer", ["def f(x):\n    return x / 0", "def f(x):\n    return [\n        x / 0\n    ]"])
+def test_an_error_that_a_test_lets_through_is_shown_with_the_students_line(student, answer):
+    shell = make_shell()
+    shell.user_ns["f"] = student(answer, "f")
+    (error,) = shell.run("assert f(1) == 1")
+    number, line = next((n, line) for n, line in enumerate(answer.splitlines(), 1) if "x / 0" in line)
+    assert error.ename == "ZeroDivisionError" and f"----> {number} {line}" in "".join(error.traceback)
 
 
 def test_an_error_shows_the_students_line(student, monkeypatch):

@@ -36,6 +36,29 @@ def test_a_syntax_error_is_an_output(shell):
     assert shell.run("def f(:")[0].ename == "SyntaxError"
 
 
+@pytest.mark.parametrize(
+    "source", ["print(1)\n2", "3;", "x = 4", "None", "1 / 0", "raise SystemExit(0)", "%timeit -n 1 -r 1 1", "def f(:", ""]
+)
+@pytest.mark.filterwarnings("ignore:To exit")
+def test_a_cell_that_is_prepared_shows_what_it_shows_otherwise(source):
+    shell = make_shell()
+    expected = shell.run(source)
+    shell.prepare(source)
+    found = shell.run(source)
+    assert kinds(found) == kinds(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.get("data") == other.get("data") and one.get("ename") == other.get("ename")
+
+
+def test_an_error_that_cannot_be_formatted_is_an_error_without_its_frames(shell, monkeypatch):
+    def broken(*args, **kwargs):
+        raise AssertionError("hidden")
+
+    monkeypatch.setattr(shell.InteractiveTB, "structured_traceback", broken)
+    (output,) = shell.run("1 / 0")
+    assert (output.ename, output.evalue, output.traceback) == ("ZeroDivisionError", "division by zero", [])
+
+
 @pytest.mark.filterwarnings("ignore:To exit")
 def test_the_exit_of_a_cell_is_an_error_of_its_own(shell):
     assert shell.run("raise SystemExit(0)")[0].ename == "SystemExit"
