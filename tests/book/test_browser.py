@@ -17,7 +17,10 @@ CHAPTERS = [f"{chapter.stem}/{chapter.stem}.html" for chapter in find_chapters(R
 KINDS = [
     "index.html",
     CHAPTERS[0],
-    *(f"reference/{n}.html" for n in ("formulas", "symbols", "glossary", "exercises", "cookbook", "bibliography", "errata")),
+    *(
+        f"reference/{n}.html"
+        for n in ("formulas", "symbols", "glossary", "exercises", "cookbook", "kernels", "bibliography", "errata")
+    ),
     "search.html?q=softmax",
     "evidence/test_attention.html",
     "evidence/proofs/softmax.html",
