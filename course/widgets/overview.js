@@ -21,15 +21,15 @@ function curves(doublings, causal, box) {
   const frame = chart({ x: [1, 17], y: [0, 36], box, xTicks: [1, 5, 9, 13, 17], yTicks: [0, 12, 24, 36], format: (t) => `2^${t}`, xLabel: "tokens", yLabel: "how many" });
   const lengths = Array.from({ length: 17 }, (_, k) => k + 1);
   const series = [
-    ["pairs of attention", "weights", (k) => Math.log2(counts(k, causal)[1])],
-    ["steps of a recurrence", "query", (k) => k],
-    ["rounds of a scan", "value", (k) => Math.log2(k)],
+    ["pairs", "weights", (k) => Math.log2(counts(k, causal)[1])],
+    ["steps", "query", (k) => k],
+    ["rounds", "value", (k) => Math.log2(k)],
   ];
-  series.forEach(([name, colour, height], i) => {
+  for (const [name, colour, height] of series) {
     frame.line(lengths.map((k) => [k, height(k)]), { colour });
     frame.dot(doublings, height(doublings), { colour, r: 6 });
-    frame.note(1.3, 33 - 4.5 * i, name, { fill: `var(--${colour})` });
-  });
+    frame.note(12, height(12) + 1.5, name, { "text-anchor": "end" });
+  }
   return frame;
 }
 
