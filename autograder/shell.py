@@ -178,6 +178,8 @@ def make_shell(backend: str = "agg") -> NotebookShell:
         kind.clear_instance()
     shell = NotebookShell.instance(config=config)
     shell.user_ns["__name__"] = "__main__"
+    if "torch" in sys.modules:  # the notebook before may have set it, as one may in a kernel of one's own
+        sys.modules["torch"].set_default_dtype(sys.modules["torch"].float32)
     sys.modules["__main__"].__dict__.setdefault("__builtins__", __builtins__)
     shell.builtin_trap.activate()
     return shell
