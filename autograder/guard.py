@@ -105,7 +105,8 @@ def modules(package: str) -> list[str]:
 def _inside(name: str, thing):
     """The functions in a function, class, property or wrapper, each with its full name."""
     if isinstance(thing, types.FunctionType):
-        yield name, thing
+        if thing.__code__.co_filename != "<string>":  # a dataclass makes such code, which any other's may be like
+            yield name, thing
         if hasattr(thing, "__wrapped__"):
             yield from _inside(f"{name}.__wrapped__", thing.__wrapped__)
     elif isinstance(thing, staticmethod | classmethod):

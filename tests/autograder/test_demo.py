@@ -10,9 +10,10 @@ from markupsafe import escape
 
 from autograder import demo
 from autograder.answers import load
-from autograder.chapters import find_chapters
+from autograder.chapters import bound_names, find_chapters
 from autograder.feedback import write_feedback
 from autograder.grade import Book, Options, grade
+from autograder.plan import uses
 from autograder.report import collect, write_scores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,15 @@ def given(chapter, student) -> dict[str, str]:
     return labels
 
 
+def leaning(chapter) -> dict[str, set[str]]:
+    """For each exercise those whose answers its solution calls: a wrong one there costs points here, too."""
+    cells = {e.id: chapter.notebook.cells[e.answer].source for e in chapter.exercises if not e.by_hand}
+    return {
+        id: {other for other in cells if other != id and uses(source).reads & set(bound_names(cells[other]))}
+        for id, source in cells.items()
+    }
+
+
 def test_perfect_is_full_and_blank_and_broken_are_zero(done):
     chapter, _, book = done
     scores = points(chapter, book)
@@ -60,10 +70,12 @@ def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
     """Mixed students, and the cheat: emptied tests and raised points change nothing."""
     chapter, source, book = done
     worth = {result.exercise: result.points for result in checked(source)}
-    scores = points(chapter, book)
+    scores, full = points(chapter, book), {e.id: e.points for e in chapter.exercises}
     for student in (demo.CHEAT, *demo.mixed(load(chapter.answers))):
-        answered = given(chapter, student)
-        assert {id: scores[student][id] for id in answered} == {id: worth[id][label] for id, label in answered.items()}, student
+        earned = {id: worth[id][label] for id, label in given(chapter, student).items()}
+        wrong = {id for id in earned if earned[id] < full[id]}
+        alone = {id for id, others in leaning(source).items() if not others & wrong}
+        assert {id: scores[student][id] for id in alone} == {id: earned[id] for id in alone}, student
 
 
 def test_every_wrong_answer_is_handed_in_by_somebody(done):

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import importlib.util
 import types
@@ -9,7 +10,7 @@ import types
 import pytest
 
 from autograder.guard import Guard, WithheldError
-from course import attention, device, plots, position_rope, tokens
+from course import attention, device, model, plots, position_rope, tokens
 from course.attention import attention as reference
 
 earlier = types.FunctionType(reference.__code__, reference.__globals__)
@@ -76,6 +77,15 @@ def test_classes_and_functions_with_closures_are_withheld(guard):
     guard.set([])
     with pytest.raises(WithheldError, match=r"course\.position_rope\.PositionModel"):
         position_rope.PositionModel(8, d_model=8, n_heads=1, n_layers=1, scheme="none", T_max=4)
+
+
+def test_dataclasses_of_others_stay(guard):
+    Size = dataclasses.make_dataclass("Size", [f.name for f in dataclasses.fields(model.Config)])
+    given = [0] * len(dataclasses.fields(Size))
+    guard.set([])
+    assert Size(*given) == Size(*given)
+    with pytest.raises(WithheldError):
+        model.Config(V=8)
 
 
 def test_what_is_no_answer_stays(guard):

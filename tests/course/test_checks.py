@@ -541,6 +541,7 @@ def test_equivalent_formulas_are_equal():
     assert "is not the same function" in failure(lambda: check(x=p + 1).is_equivalent_to(p - 1))
     k, m = sympy.symbols("k m", real=True)  # and sorted before two positive ones, which take numbers too
     assert "is not the same function" in failure(lambda: check(x=abs(k * m) + p + x).is_equivalent_to(k * m + p + x))
+    check(x=k * (1 + sympy.tanh(k * p**2 / 2))).is_equivalent_to(2 * k / (1 + sympy.exp(-k * p**2)))
     tiny = sympy.exp(-1000 * p)
     check(x=tiny * (1 - sympy.tanh(p) ** 2)).is_equivalent_to(tiny / sympy.cosh(p) ** 2)
     assert "is not the same function" in failure(lambda: check(x=2 * tiny).is_equivalent_to(tiny))
