@@ -80,9 +80,13 @@
     const wide = entries.map(({ target }) => target.scrollWidth > target.clientWidth + 1); // all is read before anything is written
     entries.forEach(({ target }, i) => reachable(target, wide[i]));
   });
-  document.fonts.ready.then(() => {
+  function watch() {
+    sizes.disconnect();
     for (const node of document.querySelectorAll(".bd-article pre, div.math, .table-scroll, .with-receipts .math")) sizes.observe(node);
-  });
+  }
+
+  document.fonts.ready.then(watch);
+  document.fonts.addEventListener("loadingdone", watch); // what comes into view may need fonts that were not loaded before
 
   // ---------------------------------------------------------------- copying code
 

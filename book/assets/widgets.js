@@ -46,13 +46,4 @@ async function bring(host) {
   }
 }
 
-const near = new IntersectionObserver(
-  (entries) => {
-    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
-      near.unobserve(target);
-      bring(target);
-    }
-  },
-  { rootMargin: "100%" },
-);
-for (const host of document.querySelectorAll(".course-widget-host")) near.observe(host);
+for (const host of document.querySelectorAll(".course-widget-host")) bring(host);

@@ -58,6 +58,9 @@ def violations(page, **options) -> list[str]:
     if not AXE.is_file():
         pytest.fail("axe-core is not installed: make tools")
     page.add_style_tag(content="section, .formula { content-visibility: visible !important }")  # all of it is looked at
+    for _ in range(2):  # laid out, with the fonts that this asks for
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.evaluate("() => document.fonts.ready.then(() => true)")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(

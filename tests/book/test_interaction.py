@@ -152,7 +152,7 @@ def test_attention_by_keyboard(page, address):
     check_attention(host, query, key, value, state["row"], state["scaled"])
     host.get_by_role("button", name="scaled by").focus()
     page.keyboard.press("Enter")
-    expect(host.locator(".course-said")).to_contain_text("without the factor" if state["scaled"] else "with the factor")
+    expect(host.locator(".course-said")).to_contain_text("without scaling" if state["scaled"] else "with scaling")
     check_attention(host, query, key, value, state["row"], not state["scaled"])
 
 
