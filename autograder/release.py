@@ -117,6 +117,17 @@ def _different(made: Path, there: Path) -> list[str]:
     return changed
 
 
+def public_lines(chapter: Chapter) -> set[str]:
+    """The lines of the source that stand in no hidden region."""
+    public = set()
+    for cell in chapter.notebook.cells:
+        text = cell.source
+        for region in HIDDEN:
+            text = without_regions(text, region)
+        public.update(line.strip() for line in text.splitlines())
+    return public
+
+
 def secrets(chapter: Chapter) -> dict[str, str]:
     """The lines that students must not receive, each with what it is.
 
@@ -125,12 +136,7 @@ def secrets(chapter: Chapter) -> dict[str, str]:
     from autograder.answers import load  # imports torch, which nbgrader's server need not
 
     cells = chapter.notebook.cells
-    public, found = set(), {}
-    for cell in cells:
-        text = cell.source
-        for region in HIDDEN:
-            text = without_regions(text, region)
-        public.update(line.strip() for line in text.splitlines())
+    public, found = public_lines(chapter), {}
     for cell in cells:
         for region in HIDDEN:
             for inside in regions(cell.source, region):

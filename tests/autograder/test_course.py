@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bundle import bundle
 from autograder.chapters import find_chapters, grade_id, nbgrader_id, tags
 from autograder.engine import Limits, run_notebook
 from autograder.merge import merge
@@ -204,3 +205,7 @@ def test_no_place_of_a_machine_and_no_time_is_stored(chapter):
     ]
     found += [(i, cell.source) for i, cell in enumerate(chapter.notebook.cells) if PLACES.search(cell.source)]
     assert found == []
+
+
+def test_the_students_zip_can_be_made(tmp_path):
+    assert bundle(CHAPTERS, tmp_path / "course.zip") > len(CHAPTERS)
