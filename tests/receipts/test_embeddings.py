@@ -37,7 +37,9 @@ def test_a_lookup_is_a_product_with_one_hot_rows():
         X = (ids[..., None] == torch.arange(V)).double()
         error = float((X @ E - embedding(ids, E)).abs().max())
         assert error <= 0.0
-        assert all(torch.equal(row, E[i]) for i, row in zip(ids.flatten().tolist(), embedding(ids, E).flatten(0, -2), strict=True))
+        assert all(
+            torch.equal(row, E[i]) for i, row in zip(ids.flatten().tolist(), embedding(ids, E).flatten(0, -2), strict=True)
+        )
 
 
 @pytest.mark.receipt("ch03-rows", "computed")
@@ -90,9 +92,10 @@ def test_two_gradients_meet_in_a_tied_table():
     ids, targets, kept = torch.tensor([3, 7, 3, 9]), torch.tensor([7, 3, 9, 0]), {}
     for tied in (True, False):
         model = tied_model(tied=tied)
-        model.embedding.register_forward_hook(lambda module, args, out: (out.retain_grad(), kept.update(vectors=out)) and None)
+        model.embedding.register_forward_hook(lambda module, args, out: kept.update(vectors=out))
         model.norm.register_forward_hook(lambda module, args, out: kept.update(h=out))
         logits = model(ids[None])[0]
+        kept["vectors"].retain_grad()
         F.cross_entropy(logits, targets).backward()
         X, y = F.one_hot(ids, 11).double(), F.one_hot(targets, 11).double()
         expected = X.T @ kept["vectors"].grad[0]
