@@ -260,7 +260,7 @@ def in_place(layers):
     W, b = layers[0]
     kept = W.clone()
     W.zero_()
-    W, first = kept, True
+    W = kept
     for W_next, b_next in layers[1:]:
         W, b = W @ W_next, b @ W_next + b_next
     return W, b, min(width for W_each, _ in layers for width in W_each.shape)
