@@ -54,7 +54,7 @@ def test_padding_is_seen_by_itself_only():
     for kind in ("bidirectional", "causal", "prefix"):
         plain, padded = mask_for(kind, 4, prefix=2), mask_for(kind, 4, prefix=2, lengths=lengths)
         for b, i, j in itertools.product(range(3), range(4), range(4)):
-            assert bool(padded[b, i, j]) == (i == j or bool(plain[i, j]) and j < lengths[b])
+            assert bool(padded[b, i, j]) == (i == j or (bool(plain[i, j]) and j < lengths[b]))
         assert bool(padded.any(dim=-1).all())
 
 
@@ -78,7 +78,7 @@ def test_reach_follows_paths(residual):
             for i in range(6):
                 known = {i}
                 for _ in range(n_layers):  # walk backwards: whom do those see that were reached?
-                    known = {j for k in known for j in range(6) if allowed[k, j] or residual and j == k}
+                    known = {j for k in known for j in range(6) if allowed[k, j] or (residual and j == k)}
                 assert set(reach(allowed, n_layers, residual)[i].nonzero().flatten().tolist()) == known
 
 
@@ -108,7 +108,10 @@ def test_blanks_follow_the_rule():
 
 
 def test_the_loss_counts_chosen_positions_only():
-    logits, ids = torch.randn(2, 5, 7, generator=generator(), dtype=torch.float64), torch.randint(7, (2, 5), generator=generator())
+    logits, ids = (
+        torch.randn(2, 5, 7, generator=generator(), dtype=torch.float64),
+        torch.randint(7, (2, 5), generator=generator()),
+    )
     chosen = torch.tensor([[1, 0, 0, 1, 0], [0, 0, 1, 0, 0]], dtype=torch.bool)
     expected = F.cross_entropy(logits.transpose(1, 2), ids.masked_fill(~chosen, -100))
     assert float(mlm_loss(logits, ids, chosen)) == pytest.approx(float(expected), rel=1e-12)
@@ -133,11 +136,9 @@ def test_cross_attention_is_torchs(widths):
     theirs = torch.nn.MultiheadAttention(d_model, 4, bias=False, batch_first=True, kdim=d_memory, vdim=d_memory).double()
     x, memory = torch.randn(3, 5, d_model).double(), torch.randn(3, 7, d_memory).double()
     parts = dict(theirs.named_parameters())
-    if d_model == d_memory:
-        matrices = theirs.in_proj_weight.chunk(3)
-    else:
-        matrices = [parts[f"{name}_proj_weight"] for name in "qkv"]
-    matrices = [*(W.T for W in matrices), theirs.out_proj.weight.T]
+    same = d_model == d_memory
+    inputs = theirs.in_proj_weight.chunk(3) if same else [parts[f"{name}_proj_weight"] for name in "qkv"]
+    matrices = [*(W.T for W in inputs), theirs.out_proj.weight.T]
     lengths = torch.tensor([2, 7, 5])
     allowed = (torch.arange(7) < lengths[:, None])[:, None].expand(3, 5, 7)
     expected = theirs(x, memory, memory, key_padding_mask=~allowed[:, 0], need_weights=False)[0]

@@ -185,3 +185,32 @@ def test_one_pass_gives_all_factors():
                 so_far = torch.where(torch.arange(8) < k, target, 0)
                 alone = model(source, so_far)[:, k].log_softmax(dim=-1).gather(-1, target[:, k, None])[:, 0]
                 assert float((alone - forced[:, k]).abs().max()) <= 1e-12
+
+
+# ---------------------------------------------------------------- the experiment
+
+
+def rows_of(task):
+    record = data.record("architectures")
+    assert record["mode"] == "full" and len(record["seeds"]) == 5
+    assert len({row["parameters"] // 100 for row in record["results"]}) == 1  # equal but for one norm
+    return {(row["model"], row["steps"]): row for row in record["results"] if row["task"] == task}
+
+
+@pytest.mark.receipt("ch10-reversal", "measured")
+def test_all_four_learn_to_reverse():
+    rows = rows_of("reversal")
+    for kind in FAMILIES:
+        assert min(rows[kind, 100]["lists"]) > 0.99
+        assert max(rows[kind, 25]["lists"]) < 0.5
+
+
+@pytest.mark.receipt("ch10-either", "measured")
+def test_all_places_at_once_mix_two_right_answers():
+    rows = rows_of("either order")
+    for steps in (300, 1000):
+        assert max(rows["encoder", steps]["lists"]) < 0.02 and min(rows["encoder", steps]["tokens"]) > 0.99
+    encoder = rows["encoder", 1000]
+    assert abs(encoder["mean"] - 2 * 2**-8) < max(encoder["half_width"], 0.003)
+    for kind in FAMILIES[1:]:
+        assert max(rows[kind, 1000]["lists"]) > 0.9
