@@ -29,12 +29,13 @@ function columns({ heads }, width) {
   const step = room / heads;
   const cut = Math.min(2, step / 4);
   const cells = Array.from({ length: heads }, (_, h) =>
-    svg("rect", { x: left + h * step, y: 30, width: step - cut, height: 26, rx: cut, fill: `var(--${h % 2 ? "key" : "query"})` }),
+    svg("rect", { x: left + h * step, y: 30, width: step - cut, height: 26, rx: cut, fill: "var(--query)", "fill-opacity": h % 2 ? 0.6 : 1 }),
   );
   return [text(left, 20, `the ${D_MODEL} columns of one projection, cut into heads`), ...cells];
 }
 
-// Bars for three costs, each as a share of what 64 heads need for as many tokens; longer ones are cut with a mark.
+// Bars that compare numbers of heads at the same T: weights as a share of those of 64 heads, what goes beyond is cut
+// with a mark; the other two always half as long as there is room, since no number of heads changes them.
 function bars(state, width) {
   const c = cost(state);
   const most = cost({ heads: 64, T: state.T });
@@ -46,7 +47,8 @@ function bars(state, width) {
     ["attention weights", c.weights / most.weights, `${number(c.weights / 1e6, 1)} million`, "weights"],
   ];
   const step = narrow ? 52 : 32;
-  return lines.flatMap(([name, share, label, colour], i) => {
+  const caption = text(8, 92 + step * lines.length, "the bars compare numbers of heads at the same T");
+  const drawn = lines.flatMap(([name, share, label, colour], i) => {
     const y = 76 + step * i;
     const long = room * Math.min(share, 1);
     const bar = svg("rect", { x: left, y: narrow ? y + 20 : y, width: Math.max(long, 1), height: 20, rx: 3, fill: `var(--${colour})` });
@@ -54,6 +56,7 @@ function bars(state, width) {
     if (narrow) return [text(left, y + 13, `${name}: ${told}`), bar];
     return [text(left - 8, y + 15, name, { "text-anchor": "end" }), bar, text(left + long + 8, y + 15, share > 1 ? `${label} →` : label)];
   });
+  return [...drawn, caption];
 }
 
 export default {
@@ -62,7 +65,7 @@ export default {
     const now = () => ({ heads: model.get("heads"), T: model.get("T") });
     const count = slider({ label: "heads", min: 0, max: COUNTS.length - 1, step: 1, value: COUNTS.indexOf(now().heads), format: (i) => String(COUNTS[i]), colour: "query", onInput: (i) => put({ heads: COUNTS[i] }) });
     const length = slider({ label: "tokens T", min: 128, max: 8192, step: 128, value: now().T, format: comma, onInput: (T) => put({ T }) });
-    const figure = drawing("", (width) => [width < 480 ? 240 : 180, ...columns(now(), width), ...bars(now(), width)]);
+    const figure = drawing("", (width) => [width < 480 ? 260 : 200, ...columns(now(), width), ...bars(now(), width)]);
     const told = sentence();
     function draw(state) {
       count.set(COUNTS.indexOf(state.heads));
