@@ -248,7 +248,8 @@ def cloud(depth: int, skip: bool, placement: str, causal: bool = False) -> list[
         depth + 1 lists of six points.
     """
     angles = torch.tensor([0.1, 0.8, 1.9, 3.0, 4.0, 5.5], dtype=torch.float64)
-    x = torch.stack([angles.cos(), angles.sin()], dim=1) * torch.tensor([1.5, 0.9, 1.2, 1.6, 0.8, 1.3], dtype=torch.float64)[:, None]
+    lengths = torch.tensor([1.5, 0.9, 1.2, 1.6, 0.8, 1.3], dtype=torch.float64)
+    x = torch.stack([lengths * angles.cos(), lengths * angles.sin()], dim=1)  # (6, 2)
     found = [x]
     for layer in range(1, depth + 1):
         turn = math.radians(137.5 * layer)

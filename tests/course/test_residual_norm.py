@@ -158,8 +158,8 @@ def test_the_widget_computes_what_the_reference_computes():
 
 def test_the_cloud_is_attention_of_its_tokens():
     before, after = torch.tensor(cloud(1, True, "pre"), dtype=torch.float64)
-    h, turn = rms_norm(before), math.radians(137.5)
-    turned = torch.stack([h[:, 0] * math.cos(turn) - h[:, 1] * math.sin(turn), h[:, 0] * math.sin(turn) + h[:, 1] * math.cos(turn)], 1)
+    h, (c, s) = rms_norm(before), (math.cos(math.radians(137.5)), math.sin(math.radians(137.5)))
+    turned = torch.stack([c * h[:, 0] - s * h[:, 1], s * h[:, 0] + c * h[:, 1]], dim=1)
     assert torch.allclose(after, before + (h @ h.T / math.sqrt(2)).softmax(1) @ turned, rtol=0, atol=1e-12)
 
 

@@ -274,8 +274,8 @@ def test_the_collapses_are_on_record(record):
 def test_a_post_norm_stream_collapses_too(record):
     rows = {row["way"]: row for row in record["collapse"]}
     post = rows["post-norm transformer"]["mean"]
-    for l in range(8, 16):
-        assert 0.67 < 10 ** (post[l + 1] - post[l]) < 0.75
+    for layer in range(8, 16):
+        assert 0.67 < 10 ** (post[layer + 1] - post[layer]) < 0.75
     assert min(rows["pre-norm transformer"]["mean"]) > math.log10(0.4)
 
 
