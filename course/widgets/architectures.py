@@ -45,5 +45,5 @@ class MaskPainter(Widget):
             f"{len(indirect)} of them not painted."
         )
         return said + (
-            f" The first of these: position {indirect[0][0] + 1} knows token {indirect[0][1] + 1}." if indirect else ""
+            f" The first of these: position {indirect[0][0]} knows token {indirect[0][1]}." if indirect else ""
         )
