@@ -30,7 +30,6 @@ def tied_model(seed=0, tied=True) -> GPT:
 
 
 @pytest.mark.receipt("e39", "computed")
-@pytest.mark.receipt("ch03-onehot", "computed")
 def test_a_lookup_is_a_product_with_one_hot_rows():
     for V, d, shape in ((1, 1, (1,)), (7, 5, (4,)), (50, 8, (3, 6))):
         E, ids = normal(V, d), torch.randint(V, shape, generator=torch.Generator().manual_seed(1))
@@ -42,7 +41,6 @@ def test_a_lookup_is_a_product_with_one_hot_rows():
         )
 
 
-@pytest.mark.receipt("ch03-rows", "computed")
 def test_the_gradient_of_a_lookup_adds_up_repeated_tokens():
     for seed, (V, T) in enumerate(((3, 8), (9, 4), (5, 20))):
         E = normal(V, 4, seed=seed).requires_grad_(True)
@@ -132,7 +130,6 @@ def test_the_loss_is_that_of_a_classifier_of_true_and_noise():
     assert abs(float(skip_gram_loss(E, U, n, noise)) - float(both / n.sum())) <= 1e-13
 
 
-@pytest.mark.receipt("ch03-optimum", "derived")
 def test_the_best_score_is_the_logarithm_of_true_over_noise():
     s, n, q = sp.symbols("s n q", positive=True)
     sigma = 1 / (1 + sp.exp(-s))
