@@ -106,6 +106,18 @@ def test_two_gradients_meet_in_a_tied_table():
         assert int((model.embedding.weight.grad.abs().sum(dim=1) > 0).sum()) == (11 if tied else 3)
 
 
+@pytest.mark.receipt("ch03-ends", "measured")
+def test_tying_does_not_pay_in_a_short_training():
+    record = data.record("embeddings")
+    ends = {row["model"]: row for row in record["tied"]["rows"]}
+    tied, narrow = ends["tied"], ends["untied, narrow"]
+    assert record["mode"] == "full" and len(tied["runs"]) == 5
+    assert abs(tied["parameters"] / narrow["parameters"] - 1) < 0.02 and ends["untied"]["parameters"] > 1.4 * tied["parameters"]
+    for other in (narrow, ends["untied"]):
+        assert all(a > b for a, b in zip(tied["runs"], other["runs"], strict=True))
+        assert tied["mean"] - tied["half_width"] > other["mean"] + other["half_width"]
+
+
 # ---------------------------------------------------------------- neighbours
 
 
