@@ -151,7 +151,7 @@ class Law:
     beta: float
 
 
-PUBLISHED = Law(1.69, 406.4, 410.7, 0.34, 0.28)  # Hoffmann et al. 2022, equation 10
+PUBLISHED = Law(1.69, 406.4, 410.7, 0.34, 0.28)  # Hoffmann et al. 2022, the third approach
 REFIT = Law(1.8172, 482.01, 2085.43, 0.3478, 0.3658)  # Besiroglu et al. 2024, fitted to the same runs, read off a figure
 
 

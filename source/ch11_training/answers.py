@@ -1,0 +1,463 @@
+"""Right and wrong answers of chapter 11."""
+
+from autograder.answers import cell, right, wrong
+
+# ---------------------------------------------------------------- ch11.pairs
+
+
+@right("ch11.pairs")
+def token_by_token(documents, T, bos):
+    inputs, targets = [], []
+    for document in documents:
+        before = bos
+        for place, token in enumerate(document.tolist()):
+            if place % T == 0:
+                inputs.append([bos] * T)
+                targets.append([-100] * T)
+            inputs[-1][place % T], targets[-1][place % T] = before, token
+            before = token
+    return torch.tensor(inputs), torch.tensor(targets)
+
+
+_PAIRS = """
+def pairs(documents, T, bos):
+    inputs, targets = [], []
+    for document in documents:
+        missing = -len(document) % T
+        inputs.append(F.pad(document[:-1], (1, missing), value=bos).reshape(-1, T))
+        targets.append(F.pad(document, (0, missing), value=-100).reshape(-1, T))
+    return torch.cat(inputs), torch.cat(targets)
+"""
+
+
+def _pairs(old, new):
+    assert old in _PAIRS, old
+    return cell(_PAIRS.replace(old, new))
+
+
+_TEACHER = "the-text-is-its-own-teacher"
+wrong(
+    "ch11.pairs",
+    _pairs("    for document in documents:", "    for document in [torch.cat(documents)]:"),
+    "You made one text of all documents: the first token of each must be guessed from BOS, not from another document.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    _pairs("F.pad(document[:-1], (1, missing), value=bos)", "F.pad(document, (0, missing), value=bos)"),
+    "Your inputs are the targets themselves: the model sees what it should guess.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    _pairs("value=-100", "value=bos"),
+    "The filled-up places of your targets count in the loss: the model would learn to write what is only filling.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    cell(
+        "def pairs(documents, T, bos):\n"
+        "    inputs, targets = [], []\n"
+        "    for document in documents:\n"
+        "        n = len(document) // T * T\n"
+        "        inputs.append(F.pad(document[:-1], (1, 0), value=bos)[:n].reshape(-1, T))\n"
+        "        targets.append(document[:n].reshape(-1, T))\n"
+        "    return torch.cat(inputs), torch.cat(targets)"
+    ),
+    "You dropped what does not fill a window: every token is to be a target.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    cell(
+        "def pairs(documents, T, bos):\n"
+        "    inputs, targets = [], []\n"
+        "    for document in documents:\n"
+        "        missing = -(len(document) - 1) % T\n"
+        "        inputs.append(F.pad(document[:-1], (0, missing), value=bos).reshape(-1, T))\n"
+        "        targets.append(F.pad(document[1:], (0, missing), value=-100).reshape(-1, T))\n"
+        "    return torch.cat(inputs), torch.cat(targets)"
+    ),
+    "The first token of a document is no target of yours. BOS is there to be its input.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    _pairs(
+        "inputs.append(F.pad(document[:-1], (1, missing), value=bos).reshape(-1, T))",
+        "inputs.append(F.pad(F.pad(document, (0, missing), value=bos).reshape(-1, T)[:, :-1], (1, 0), value=bos))",
+    ),
+    "You put BOS in front of every window. Only a document begins with it; elsewhere the token before is known.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    _pairs("missing = -len(document) % T", "missing = T - len(document) % T"),
+    "A document that fills its last window gets another one of yours, with nothing in it.",
+    see=_TEACHER,
+)
+
+# ---------------------------------------------------------------- ch11.weights
+
+
+@right("ch11.weights")
+def one_part_after_another(targets, micro):
+    real = (targets != -100).sum(dim=1).tolist()
+    sums = [sum(real[start : start + micro]) for start in range(0, len(real), micro)]
+    return torch.tensor([s / sum(real) for s in sums], dtype=torch.float64)
+
+
+@wrong(
+    "ch11.weights",
+    "You gave each part the same weight. A part with more positions that count has to count more.",
+    see="sum-or-mean",
+)
+def equal(targets, micro):
+    n = len(targets.split(micro))
+    return torch.full((n,), 1 / n, dtype=torch.float64)
+
+
+@wrong("ch11.weights", "You weighted by rows. What counts are positions, and padding is none.", see="sum-or-mean")
+def by_rows(targets, micro):
+    return torch.tensor([len(part) / len(targets) for part in targets.split(micro)], dtype=torch.float64)
+
+
+@wrong("ch11.weights", "These are the counts. They must be divided by their sum.", see="sum-or-mean")
+def counts(targets, micro):
+    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double()
+
+
+@wrong(
+    "ch11.weights", "You took token 0 for padding. It is a token like others; −100 marks what does not count.", see="sum-or-mean"
+)
+def zero_is_padding(targets, micro):
+    n = torch.stack([((part != -100) & (part != 0)).sum() for part in targets.split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong("ch11.weights", "You left out the last part if it has fewer rows than the others.", see="sum-or-mean")
+def whole_parts_only(targets, micro):
+    whole = max(len(targets) // micro, 1) * micro
+    n = torch.stack([(part != -100).sum() for part in targets[:whole].split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong(
+    "ch11.weights",
+    "You divided by all places of the batch, padding among them, so your weights do not add up to 1.",
+    see="sum-or-mean",
+)
+def of_all_places(targets, micro):
+    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double() / targets.numel()
+
+
+# ---------------------------------------------------------------- ch11.perplexity
+
+
+@right("ch11.perplexity")
+def by_hand(logits, targets):
+    counts = targets != -100
+    logs = logits[counts].double().log_softmax(-1)
+    return float(torch.exp(-logs[torch.arange(len(logs)), targets[counts]].mean()))
+
+
+_PPL = """
+def ppl(logits, targets):
+    V = logits.shape[-1]
+    nats = F.cross_entropy(logits.double().reshape(-1, V), targets.reshape(-1), reduction="none")
+    nats = nats[targets.reshape(-1) != -100]
+    return float(nats.mean().exp())
+"""
+
+
+def _ppl(old, new):
+    assert old in _PPL, old
+    return cell(_PPL.replace(old, new))
+
+
+wrong(
+    "ch11.perplexity",
+    _ppl("nats.mean().exp()", "nats.exp().mean()"),
+    "You averaged exponentials. Average the losses first: it is the geometric mean of the probabilities that counts.",
+    see="perplexity",
+)
+wrong("ch11.perplexity", _ppl("nats.mean().exp()", "nats.mean()"), "This is the loss, not its exponential.", see="perplexity")
+wrong(
+    "ch11.perplexity",
+    _ppl("nats.mean().exp()", "2 ** nats.mean()"),
+    "You raised 2 to a loss in nats. Nats go with e, bits with 2.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    _ppl("nats.mean().exp()", "1 / (-nats).exp().mean()"),
+    "You took one over the mean probability. The mean of the logarithms is another mean.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    _ppl("    nats = nats[targets.reshape(-1) != -100]\n", ""),
+    "Padding counts in your mean as if it had been guessed with certainty.",
+    see="sum-or-mean",
+)
+wrong(
+    "ch11.perplexity",
+    _ppl("nats.mean().exp()", "nats.sum().exp()"),
+    "You took the sum of the losses. Perplexity is about the mean token.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    _ppl("float(nats.mean().exp())", "min(float(nats.mean().exp()), float(V))"),
+    "You cut perplexity off at V. It has no upper end.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    cell(
+        "def ppl(logits, targets):\n"
+        "    counts = targets != -100\n"
+        "    powers = logits[counts].double().exp()\n"
+        "    p = powers.gather(-1, targets[counts][:, None])[:, 0] / powers.sum(-1)\n"
+        "    return float((-p.log()).mean().exp())"
+    ),
+    "Your exponentials overflow at large logits. Take the logarithm of the softmax in one step.",
+    see="perplexity",
+)
+
+# ---------------------------------------------------------------- ch11.leaks
+
+
+@right("ch11.leaks")
+def with_windows(learned, held, n):
+    marks = torch.zeros(len(held), dtype=torch.bool)
+    if min(len(learned), len(held)) < n:
+        return marks
+    same = (held.unfold(0, n, 1)[:, None] == learned.unfold(0, n, 1)[None]).all(-1).any(-1)
+    for shift in range(n):
+        marks[shift : shift + len(same)] |= same
+    return marks
+
+
+_LEAKS = """
+def leaks(learned, held, n):
+    text, judged = learned.tolist(), held.tolist()
+    known = {tuple(text[i : i + n]) for i in range(len(text) - n + 1)}
+    marks = torch.zeros(len(judged), dtype=torch.bool)
+    for i in range(len(judged) - n + 1):
+        if tuple(judged[i : i + n]) in known:
+            marks[i : i + n] = True
+    return marks
+"""
+
+
+def _leaks(old, new):
+    assert old in _LEAKS, old
+    return cell(_LEAKS.replace(old, new))
+
+
+_COMPARE = "what-to-compare-with"
+wrong(
+    "ch11.leaks",
+    _leaks("marks[i : i + n] = True", "marks[i] = True"),
+    "You mark where a known run starts, not all its tokens.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("range(len(judged) - n + 1)", "range(0, len(judged) - n + 1, n)"),
+    "You cut the held-out text into runs side by side. A run may start at any token.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("range(len(text) - n + 1)", "range(0, len(text) - n + 1, n)"),
+    "You cut the training text into runs side by side. A run may start at any token.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("range(len(judged) - n + 1)", "range(len(judged) - n)"),
+    "You miss the last run of the held-out text.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("range(len(text) - n + 1)", "range(len(text) - n)"),
+    "You miss the last run of the training text.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    cell("def leaks(learned, held, n):\n    return torch.isin(held, learned)"),
+    "You ask of each token whether it occurs. Ask it of runs of n tokens.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("range(len(judged) - n + 1)", "range(len(judged))").replace("range(len(text) - n + 1)", "range(len(text))"),
+    "Your runs at the end of the texts are shorter than n. They do not count.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    cell(
+        _LEAKS.replace("known = {tuple(text[i : i + n])", "known = {frozenset(text[i : i + n])").replace(
+            "if tuple(judged", "if frozenset(judged"
+        )
+    ),
+    "Your runs have no order. The same tokens in another order are another run.",
+    see=_COMPARE,
+)
+
+# ---------------------------------------------------------------- ch11.prediction
+
+wrong(
+    "ch11.prediction", 12.0, "More than 8 bits for a byte is worse than a uniform guess.", see="an-experiment-a-gpt-reads-austen"
+)
+wrong("ch11.prediction", 0.0, "0 bits would be certain knowledge of every byte.", see="an-experiment-a-gpt-reads-austen")
+
+# ---------------------------------------------------------------- ch11.first
+
+wrong(
+    "ch11.first",
+    "A",
+    "Clipping multiplies the gradient by a number, and in Adam's first step that number cancels.",
+    see="the-first-steps-and-the-long-ones",
+)
+wrong(
+    "ch11.first",
+    "C",
+    "A smaller loss has a smaller gradient; Adam's first step does not see its size.",
+    see="the-first-steps-and-the-long-ones",
+)
+wrong(
+    "ch11.first",
+    "D",
+    "At step 1 the corrected mean is the gradient itself, whatever β₁ is.",
+    see="the-first-steps-and-the-long-ones",
+)
+
+# ---------------------------------------------------------------- ch11.cheapest
+
+
+@right("ch11.cheapest")
+def by_halving(loss, E, A, B, alpha, beta):
+    if not loss > E:
+        raise ValueError("out of reach")
+
+    def best(C):
+        N = (alpha * A / (beta * B)) ** (1 / (alpha + beta)) * (C / 6) ** (beta / (alpha + beta))
+        return N, C / 6 / N
+
+    low, high = 0.0, 200.0
+    for _ in range(300):
+        middle = (low + high) / 2
+        N, D = best(10**middle)
+        low, high = (middle, high) if A / N**alpha + B / D**beta > loss - E else (low, middle)
+    return 10**low, *best(10**low)
+
+
+_CHEAPEST = """
+def cheapest(loss, E, A, B, alpha, beta):
+    if loss <= E:
+        raise ValueError("out of reach")
+    u = (loss - E) * beta / (alpha + beta)
+    v = (loss - E) * alpha / (alpha + beta)
+    N, D = (A / u) ** (1 / alpha), (B / v) ** (1 / beta)
+    return 6 * N * D, N, D
+"""
+
+
+def _cheapest(*changes):
+    text = _CHEAPEST
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return cell(text)
+
+
+_SPEND = "how-to-spend-compute"
+wrong(
+    "ch11.cheapest",
+    _cheapest(("* beta / (alpha + beta)", "/ 2"), ("* alpha / (alpha + beta)", "/ 2")),
+    "You split the excess into halves. That is the balance only if α = β.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("* beta /", "* gamma /"), ("* alpha /", "* beta /"), ("* gamma /", "* alpha /")),
+    "Your shares are the wrong way round: the term with the larger exponent gets the smaller share.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("6 * N * D", "N * D")),
+    "You forgot the 6 operations for each parameter and token.",
+    see="what-a-training-costs",
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("(loss - E) * beta", "loss * beta"), ("(loss - E) * alpha", "loss * alpha")),
+    "You let the two terms make up the whole loss. E is there whatever you spend.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(('    if loss <= E:\n        raise ValueError("out of reach")\n', "")),
+    "You give an answer where the law reaches no such loss.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("loss <= E", "loss < E")),
+    "A loss of exactly E takes infinitely many parameters and tokens: it is out of reach too.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    cell(
+        "def cheapest(loss, E, A, B, alpha, beta):\n"
+        "    if loss <= E:\n"
+        '        raise ValueError("out of reach")\n'
+        "    N = ((A / 20**0 + B / 20**beta) / (loss - E)) ** (1 / alpha)\n"
+        "    return 6 * N * 20 * N, N, 20 * N"
+    ),
+    "You took 20 tokens a parameter for granted. The law has a balance of its own.",
+    see=_SPEND,
+)
+
+# ---------------------------------------------------------------- ch11.flat
+
+right("ch11.flat", cell('factor = "(k**(2*alpha) + 1) / (2 * k**alpha)"'))
+right(
+    "ch11.flat",
+    cell('k, alpha = sympy.symbols("k alpha", positive=True)\nfactor = sympy.cosh(alpha * sympy.log(k)).rewrite(sympy.exp)'),
+)
+
+_SYMBOLS = 'k, alpha = sympy.symbols("k alpha", positive=True)\n'
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = k**alpha"),
+    "This is what one term does. The other goes the opposite way.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = k**alpha + k**-alpha"),
+    "At k = 1 nothing has changed, so the factor must be 1 there.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = (1 + k**-alpha) / 2"),
+    "You kept the tokens as they were. At the same compute, more parameters see fewer tokens.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = (k**(2 * alpha) + k**-alpha) / 2"),
+    "With k times the parameters the tokens are divided by k, not by k².",
+    see=_SPEND,
+)
