@@ -24,8 +24,8 @@ def mask_for(kind: str, T: int, prefix: int = 0, lengths: Tensor | None = None) 
             `prefix` tokens are seen by all.
         T: number of tokens.
         prefix: used by "prefix" only.
-        lengths: (B,) integers; in row b the tokens from lengths[b] on are padding. No token sees them, except that
-            each sees itself, so that no query is left with nothing.
+        lengths: (B,) integers, at least 1; in row b the tokens from lengths[b] on are padding, which nobody sees. What
+            comes out at padding is for nobody; it is finite, since every query sees token 0.
 
     Returns:
         boolean (T, T), or (B, T, T) with lengths.
@@ -46,7 +46,7 @@ def mask_for(kind: str, T: int, prefix: int = 0, lengths: Tensor | None = None) 
     if lengths.numel() and not 1 <= int(lengths.min()) <= int(lengths.max()) <= T:
         raise ValueError(f"lengths must be between 1 and {T}, got {int(lengths.min())} to {int(lengths.max())}")
     real = place < lengths[:, None]  # (B, T)
-    return allowed & real[:, None, :] | torch.eye(T, dtype=torch.bool)  # (B, T, T)
+    return allowed & real[:, None, :]  # (B, T, T)
 
 
 def reach(allowed: Tensor, n_layers: int, residual: bool = True) -> Tensor:

@@ -31,7 +31,7 @@ function said({ mask, n_layers, residual }) {
   const pairs = PLACES.flatMap((i) => PLACES.map((j) => [i, j]));
   const connected = pairs.filter(([i, j]) => known[i][j]);
   const indirect = connected.filter(([i, j]) => !mask[i][j]);
-  const first = indirect.length ? ` The first of these: position ${indirect[0][0] + 1} knows token ${indirect[0][1] + 1}.` : "";
+  const first = indirect.length ? ` The first of these: position ${indirect[0][0]} knows token ${indirect[0][1]}.` : "";
   return (
     `Painted: ${mask.flat().filter(Boolean).length} of ${T * T} pairs. After ${n_layers} layer${n_layers > 1 ? "s" : ""}, ` +
     `${residual ? "with" : "without"} the residual stream, ${connected.length} pairs are connected, ${indirect.length} of them not painted.${first}`
@@ -41,7 +41,7 @@ function said({ mask, n_layers, residual }) {
 // A table of buttons, one tab stop: arrows move, space and Enter paint.
 function painter(mask, onPaint) {
   let at = [0, 0];
-  const cells = PLACES.map((i) => PLACES.map((j) => element("button", { type: "button", "aria-label": `position ${i + 1} sees token ${j + 1}`, tabindex: -1 })));
+  const cells = PLACES.map((i) => PLACES.map((j) => element("button", { type: "button", "aria-label": `position ${i} sees token ${j}`, tabindex: -1 })));
   const go = (i, j) => {
     cells[at[0]][at[1]].tabIndex = -1;
     at = [i, j];
@@ -62,8 +62,8 @@ function painter(mask, onPaint) {
       });
     }),
   );
-  const top = element("tr", {}, element("td"), ...PLACES.map((j) => element("th", { scope: "col", style: "text-align: center" }, `${j + 1}`)));
-  const rows = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, `${i + 1}`), ...row.map((cell) => element("td", {}, cell))));
+  const top = element("tr", {}, element("td"), ...PLACES.map((j) => element("th", { scope: "col", style: "text-align: center" }, `${j}`)));
+  const rows = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, `${i}`), ...row.map((cell) => element("td", {}, cell))));
   const caption = element("caption", {}, "May see: positions down, tokens across");
   const node = element("table", { class: "course-numbers", style: "--of: var(--query)" }, caption, element("tbody", {}, top, ...rows));
   node.set = (now) =>
@@ -81,7 +81,7 @@ function painter(mask, onPaint) {
 function connections(state, width) {
   const known = reach(state.mask, state.n_layers, state.residual);
   const size = Math.min(38, (width - 40) / T);
-  const names = PLACES.map((i) => `${i + 1}`);
+  const names = PLACES.map(String);
   const how = (x, i, j) => (x ? (state.mask[i][j] ? 1 : 0.6) : 0);
   const values = known.map((row, i) => row.map((x, j) => how(x, i, j)));
   const show = (x) => [x === 1 ? "●" : x ? "○" : ""];
@@ -109,7 +109,8 @@ export default {
       figure.describe(`A grid of which position can know which token. ${said(state)}`);
       told.say(said(state));
     }
-    el.append(presets, table, layers, keeps, figure, told);
+    const sides = element("div", { style: "display: flex; flex-wrap: wrap; gap: 0 2rem" }, table, element("div", { style: "flex: 1 1 17rem" }, figure));
+    el.append(presets, layers, keeps, sides, told);
     draw(now());
   },
 };

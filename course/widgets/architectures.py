@@ -44,6 +44,4 @@ class MaskPainter(Widget):
             f"{'with' if self.residual else 'without'} the residual stream, {int(known.sum())} pairs are connected, "
             f"{len(indirect)} of them not painted."
         )
-        return said + (
-            f" The first of these: position {indirect[0][0] + 1} knows token {indirect[0][1] + 1}." if indirect else ""
-        )
+        return said + (f" The first of these: position {indirect[0][0]} knows token {indirect[0][1]}." if indirect else "")

@@ -156,12 +156,23 @@ def first_row_only(f, d):
     return True
 
 
-@wrong("ch06.rowwise", "You compared shapes. A function can keep the shape and mix the rows.", see="one-token-at-a-time")
-def shapes_only(f, d):
-    try:
-        return torch.equal(f(torch.ones(3, d)), f(torch.ones(3, d)).clone()) and f(torch.arange(2.0 * d).view(2, d)).mean() != 0
-    except Exception:
-        return False
+@wrong("ch06.rowwise", "You averaged the differences. Positive and negative ones cancel.", see="one-token-at-a-time")
+def mean_difference(f, d):
+    for T in range(1, 9):
+        for _ in range(3):
+            x = torch.randn(T, d)
+            if (f(x) - torch.cat([f(x[i : i + 1]) for i in range(T)])).mean().abs() > 1e-4:
+                return False
+    return True
+
+
+@wrong("ch06.rowwise", "You tried T = 8 only. A function may break its promise at another length.", see="one-token-at-a-time")
+def eight_rows(f, d):
+    for _ in range(5):
+        x = torch.randn(8, d)
+        if (f(x) - torch.cat([f(x[i : i + 1]) for i in range(8)])).abs().max() > 1e-4:
+            return False
+    return True
 
 
 @wrong("ch06.rowwise", "You asked that rows are treated as they are in a row of equal ones. Equal rows hide that a mean is taken.", see="one-token-at-a-time")

@@ -24,7 +24,7 @@ def torchs_attention(x, kind, prefix, lengths):
     i, j = torch.meshgrid(torch.arange(T), torch.arange(T), indexing="ij")
     family = {"bidirectional": i == i, "causal": j <= i, "prefix": (j <= i) | (j < prefix)}[kind]
     real = j[None] < lengths.view(-1, 1, 1)
-    mixed = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=family & real | (i == j))
+    mixed = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=family & real)
     return torch.where(real[:, 0, :, None], mixed, 0.0)
 
 
@@ -38,7 +38,7 @@ def mix(x, kind, prefix, lengths):
     if kind == "prefix":
         allowed = allowed | (place < prefix)
     real = place < lengths[:, None]
-    allowed = allowed & real[:, None, :] | torch.eye(T, dtype=torch.bool)
+    allowed = allowed & real[:, None, :]
     scores = x @ x.mT / math.sqrt(d)
     return scores.masked_fill(~allowed, -math.inf).softmax(dim=-1) @ x * real[..., None]
 '''

@@ -208,7 +208,6 @@ def test_the_network_is_a_sum_over_its_units():
         assert torch.allclose(total, sigma(x @ W1) @ W2, rtol=0, atol=1e-12)
 
 
-@pytest.mark.receipt("ch06-edit", "derived")
 @pytest.mark.receipt("ch06-interference", "erratum")
 def test_the_edit_meets_its_target_and_moves_the_others():
     """Identities in all entries, for every u; and a pair of rows at no right angle, of which the second must move."""
