@@ -25,6 +25,7 @@ import ast
 import inspect
 import runpy
 import textwrap
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -173,8 +174,9 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
             continue
         theirs = dict(namespace)
         try:
-            exec(compiled(answer, tuple(names)), theirs)
-            agree = all(same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes)
+            with warnings.catch_warnings(action="ignore"):  # a student would be told of lines that are not theirs
+                exec(compiled(answer, tuple(names)), theirs)
+                agree = all(same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes)
         except Exception:
             continue  # an answer that cannot be run or compared here explains nothing
         if agree:

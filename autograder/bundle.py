@@ -10,7 +10,7 @@ from autograder.chapters import Chapter, CourseError
 from autograder.release import leaks, public_lines
 
 FOLDER = "mathematics-of-transformers"
-COURSE_FILES = ("*.py", "*.js", "*.css", "*.xz", "*.json", "*.md", "*.tsv")
+COURSE_FILES = ("*.py", "*.js", "*.css", "*.xz", "*.npz", "*.json", "*.md", "*.tsv")
 WHEN = (2020, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 README = """# The Mathematics of Transformers

@@ -167,6 +167,25 @@ class NotebookShell(InteractiveShell):
             self.outputs.append(new_output("stream", name="stdout", text=f"[…]{self._tail}"))
 
 
+def reset_settings() -> None:
+    """Undo what a notebook before may have set for the whole process, as is right in a kernel of one's own.
+
+    The dtype, the gradients and the printing of torch, the printing and the warnings of numpy, matplotlib's style and
+    its open figures are those of a new process. What has not been imported needs nothing.
+    """
+    if torch := sys.modules.get("torch"):
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        torch.set_printoptions(profile="default")
+    if numpy := sys.modules.get("numpy"):
+        numpy.set_printoptions(precision=8, threshold=1000, edgeitems=3, linewidth=75, suppress=False, formatter=None)
+        numpy.set_printoptions(nanstr="nan", infstr="inf", sign="-", floatmode="maxprec", legacy=False)
+        numpy.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+        pyplot.rcdefaults()
+
+
 def make_shell(backend: str = "agg") -> NotebookShell:
     """A fresh shell; `get_ipython()` is it. `backend` is matplotlib's."""
     os.environ["MPLBACKEND"] = backend
@@ -178,8 +197,7 @@ def make_shell(backend: str = "agg") -> NotebookShell:
         kind.clear_instance()
     shell = NotebookShell.instance(config=config)
     shell.user_ns["__name__"] = "__main__"
-    if "torch" in sys.modules:  # the notebook before may have set it, as one may in a kernel of one's own
-        sys.modules["torch"].set_default_dtype(sys.modules["torch"].float32)
+    reset_settings()
     sys.modules["__main__"].__dict__.setdefault("__builtins__", __builtins__)
     shell.builtin_trap.activate()
     return shell

@@ -12,6 +12,7 @@ NAMES = {
     "ours": "course.kernels", "flash": "torch, FlashAttention", "cudnn": "torch, cuDNN", "efficient": "torch, memory-efficient",
     "plain": "plain form", "compiled": "plain form, torch.compile", "torch": "torch's function",
     "hugging_face": "Hugging Face generate",
+    "hugging_face_compiled": "Hugging Face GPT-2, torch.compile", "hugging_face_eager": "Hugging Face GPT-2",
 }  # fmt: skip
 COLOURS = {"ours": "right", "flash": "query", "cudnn": "value", "efficient": "key", "plain": "wrong"}
 FOLDER = "reference"
@@ -28,17 +29,21 @@ def page(records: dict[str, dict]) -> str:
     """The page as Markdown.
 
     Args:
-        records: `attention`, `memory_bound` and `cross_entropy`, as `benchmarks/kernels.py` writes them, and `decoding`.
+        records: `attention`, `memory_bound` and `cross_entropy`, as `benchmarks/kernels.py` writes them, `decoding`, `speculative` and
+            `training`.
     """
     attention, memory, loss, decoding = (records[name] for name in ("attention", "memory_bound", "cross_entropy", "decoding"))
+    training, speculative = records["training"], records["speculative"]
+    fastest, peer = (training["forms"][name] for name in ("ours", "hugging_face_compiled"))
+    several = training["several"]
     ceilings, versions = attention["ceilings"], attention["versions"]
     head = attention["results"][0]
     ours, flash, cudnn = (head["forms"][name] for name in ("ours", "flash", "cudnn"))
     return f"""# Fast kernels, measured
 
 Beside each plain form of the course stands a fast one in `course/kernels`, written in Triton. Its README tells how the formula becomes
-the kernel, step by step. This page shows what they reach. All its figures come from `benchmarks/records`, measured on
-one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]}, {attention["when"]};
+the kernel, step by step. This page shows what they reach. All its figures come from `benchmarks/records`, measured, where nothing else is
+said, on one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]}, {attention["when"]};
 `python -m benchmarks.kernels` measures your card.
 
 That card copies {ceilings["bytes_per_s"] / 1e12:.2f} TB/s, bytes read and bytes written, and multiplies large bfloat16 matrices with
@@ -85,6 +90,30 @@ likeliest each time; by the wall clock, prompt included. The bound is what a cop
 
 {_table(["sequences", "form", "tokens a second", "share of the bound"], [[str(one["B"]), NAMES[name], f"{form['tokens_per_s']:,}", f"{form['share_of_bound']:.1%}"] for one in decoding["results"] for name, form in one["forms"].items()])}
 
+### Guesses of a small model
+
+A draft guesses some tokens, the target checks all of them in one pass, and what comes out has exactly the target's distribution
+(`course.kernels.speculative`). On one {speculative["card"]}, a target of {speculative["models"]["target"]["parameters"] / 1e6:.0f} million parameters and a draft of
+{speculative["models"]["draft"]["parameters"] / 1e6:.2f}, both trained for {speculative["training_steps"]} steps and run in the plain form; {speculative["new"]} new tokens
+after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts. Temperature 0 takes the likeliest token:
+
+{_table(["temperature", "guesses", "kept", "tokens a pass", "tokens a second", "against no draft"], [[f"{one['temperature']:g}", str(one["guesses"]), "–" if one["kept"] is None else f"{one['kept']:.0%}", f"{one['tokens_per_pass']:.2f}", f"{one['tokens_per_s']:.0f}", f"{one['speed_up']:.2f}"] for one in speculative["results"]])}
+
+{_note(speculative)}
+
+## Training
+
+`experiments/train_gpt.py` trains the course's GPT. {training["model"]}, {training["T"]} tokens, {training["windows"]} windows a step, on one
+{training["card"]}: **{fastest["tokens_per_s"]:,} tokens a second, {fastest["share_of_peak"]:.1%} of {training["peak_flop_per_s"] / 1e12:.0f} TFLOP/s**, which is
+{fastest["tokens_per_s"] / peer["tokens_per_s"]:.2f} times Hugging Face's model under torch.compile. Counted are 6 N + 12 n_layers d_model T operations a token, N the
+{training["parameters"] / 1e6:.1f} million parameters without positions; the causal mask is not taken off.
+
+{_table(["form", "weights", "windows at once", "milliseconds a step", "tokens a second", "share of the peak"], [[NAMES[one["form"]] if one["form"] != "ours" else "`train_gpt.py`", one["weights"], str(one["micro"]), f"{one['step']['median']:.0f}", f"{one['tokens_per_s']:,}", f"{one['share_of_peak']:.1%}"] for one in training["tried"]])}
+
+A step of {several["windows"]} windows, data-parallel ({several["card"]}): {_parallel(several)}.
+
+{_note(training)}
+
 ## Roofline
 
 ![Roofline: speed against operations a byte, both axes logarithmic, under the lines of the card's copy bandwidth and of its matrix products. SwiGLU, RoPE, RMSNorm and softmax lie on the slope, attention on the right below the flat roof.](kernels-roofline.svg)
@@ -101,6 +130,16 @@ def shape_of(result: dict) -> str:
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _note(record: dict) -> str:
+    """What a record says of itself that a reader must know."""
+    return f"Note: {record['note']}." if "note" in record else ""
+
+
+def _parallel(several: dict) -> str:
+    speeds = [f"{form['tokens_per_s']:,} tokens a second on {n}" for n, form in several["gpus"].items()]
+    return f"{', '.join(speeds)}, which is {several['times_one']:.3f} times as many"
 
 
 def _speeds(form: dict | None) -> str:

@@ -814,9 +814,8 @@ def _show(x) -> str:
     if isinstance(x, torch.Tensor | np.ndarray):
         dtype = _dtype(x.dtype)
         if x.size and np.prod(x.shape) <= 4:
-            numbers = np.array2string(
-                _numpy(x) if isinstance(x, torch.Tensor) else x, precision=4, separator=", ", suppress_small=True
-            )
+            with np.printoptions(precision=4, suppress=True, floatmode="maxprec", sign="-", formatter=None):  # whatever was set
+                numbers = np.array2string(_numpy(x) if isinstance(x, torch.Tensor) else x, separator=", ")
             return f"{' '.join(numbers.split())} {dtype}"
         return f"{dtype} {_shape(x.shape)}"
     if isinstance(x, list | tuple):

@@ -6,15 +6,16 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MPLBACKEND"] = "agg"
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
+
+from autograder.shell import reset_settings
 
 settings.register_profile("course", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("course")
 
 
 @pytest.fixture(autouse=True)
-def default_dtype():
-    """A chapter that ran in this process may have set it, as is right in a kernel of its own."""
+def settings_end_with_a_test():
+    """A chapter that ran in this process may have set a default dtype or how numbers print."""
     yield
-    torch.set_default_dtype(torch.float32)
+    reset_settings()

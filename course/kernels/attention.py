@@ -157,7 +157,7 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[T
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     query, key, value = map(_readable, (query, key, value))
     tile = FORWARD[d_head]
-    out = query.new_empty(B, H, T, d_head)
+    out = _empty_like(query)
     lse = query.new_empty(B, H, T, dtype=torch.float32)
     _forward_kernel[triton.cdiv(T, tile.queries), B * H](
         _rows(query, tile.queries), _rows(key, tile.keys), _rows(value, tile.keys), _rows(out, tile.queries), lse,
@@ -169,7 +169,18 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[T
 
 @_forward.register_fake
 def _(query, key, value, causal):
-    return query.new_empty(query.shape), query.new_empty(query.shape[:3], dtype=torch.float32)
+    return _empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+
+
+def _empty_like(tensor: Tensor) -> Tensor:
+    """Room for (B, heads, T, d_head), with a token's heads beside each other in memory where they are in `tensor`.
+
+    So a model's projections give them, and so the next one takes them without a copy.
+    """
+    B, heads, T, d_head = tensor.shape
+    if tensor.stride(1) < tensor.stride(2):
+        return tensor.new_empty(B, T, heads, d_head).transpose(1, 2)
+    return tensor.new_empty(B, heads, T, d_head)
 
 
 def _rows(tensor: Tensor, rows: int) -> TensorDescriptor:
@@ -317,7 +328,7 @@ def _backward(
     grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lse: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
-    grads = tuple(tensor.new_empty(tensor.shape) for tensor in (query, key, value))
+    grads = tuple(_empty_like(tensor) for tensor in (query, key, value))
     delta = torch.empty_like(lse)
     query, key, value, grad_out = map(_readable, (query, key, value, grad_out))
     scale = math.log2(math.e) / math.sqrt(d_head)
@@ -343,7 +354,7 @@ def _backward(
 
 @_backward.register_fake
 def _(grad_out, query, key, value, out, lse, causal):
-    return tuple(tensor.new_empty(tensor.shape) for tensor in (query, key, value))
+    return tuple(_empty_like(tensor) for tensor in (query, key, value))
 
 
 def _remember(ctx, inputs, output):

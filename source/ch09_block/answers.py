@@ -275,6 +275,21 @@ def tries_once(model, T, V):
     return None
 
 
+@wrong(
+    "ch09.leak",
+    "You moved all later tokens by the same step. What a model reads in their difference never changes then: draw them anew.",
+    see="the-mask",
+)
+def moves_all_alike(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.randint(V, (T,))
+            other = torch.cat([ids[: t + 1], (ids[t + 1 :] + 1) % V])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
+                return t
+    return None
+
+
 @wrong("ch09.leak", "You looked at the first position only. A leak may begin later.", see="the-mask")
 def first_position_only(model, T, V):
     for _ in range(20):

@@ -193,6 +193,11 @@ def test_a_value_is_named(read):
         assert (found and found.sentence) == sentence
 
 
+def test_our_own_answers_warn_nobody(read, recwarn):
+    warns = SQUARES.replace("return", "import warnings\n    warnings.warn('a line of ours')\n    return")
+    assert named(read, lambda x: x * x, warns) == "You squared." and not recwarn.list
+
+
 def test_a_function_that_is_not_there_is_not_a_mistake(read):
     answers = read(
         '@wrong("ch99.codec", "The second is wrong.")\nclass bad:\n    def encode(t):\n        return t\n    def decode(t):\n        return 0\n'

@@ -76,6 +76,7 @@ def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
         wrong = {id for id in earned if earned[id] < full[id]}
         alone = {id for id, others in leaning(source).items() if not others & wrong}
         assert {id: scores[student][id] for id in alone} == {id: earned[id] for id in alone}, student
+        assert {id: scores[student][id] for id in earned if scores[student][id] > earned[id]} == {}, student
 
 
 def test_every_wrong_answer_is_handed_in_by_somebody(done):

@@ -6,6 +6,7 @@ import pytest
 
 from book import kernels
 from book.build import ROOT
+from experiments.train_gpt import GPT2
 
 RECORDS = kernels.records(ROOT)
 ATTENTION = RECORDS["attention"]
@@ -40,9 +41,51 @@ def test_recorded_shares_follow_from_recorded_times(result):
             assert share == pytest.approx(result["bytes"][direction] / form[direction]["median"] * 1e3 / copied, abs=1e-3)
 
 
-def test_all_records_are_of_one_card_and_one_set_of_versions():
-    heads = [(record["card"], record["versions"], record["when"]) for record in RECORDS.values()]
-    assert len(heads) == 4 and all(head == heads[0] for head in heads)
+TRAINED = ("training", "speculative")  # on another card, which the page names
+
+
+def test_all_records_are_of_one_set_of_versions_and_those_that_are_compared_of_one_card():
+    heads = {name: (record["card"], record["versions"], record["when"]) for name, record in RECORDS.items()}
+    assert len({str(heads[name]) for name in heads if name not in TRAINED}) == 1
+    assert len({str(heads[name]) for name in TRAINED}) == 1
+    assert len({str(versions) for _, versions, _ in heads.values()}) == 1
+    assert f"on one\n{RECORDS['training']['card']}: **" in kernels.page(RECORDS)
+
+
+def test_recorded_speeds_of_training_follow_from_recorded_times():
+    training = RECORDS["training"]
+    jobs = [(training["windows"], 1, form) for form in [*training["forms"].values(), *training["tried"]]]
+    jobs += [(training["several"]["windows"], int(n), form) for n, form in training["several"]["gpus"].items()]
+    for windows, gpus, form in jobs:
+        speed = windows * training["T"] / form["step"]["median"] * 1e3
+        assert form["tokens_per_s"] == pytest.approx(speed, rel=1e-5)
+        share = speed * training["flop_per_token"] / gpus / training["peak_flop_per_s"]
+        assert form["share_of_peak"] == pytest.approx(share, abs=1e-4)
+    speeds = [form["tokens_per_s"] for form in training["several"]["gpus"].values()]
+    assert training["several"]["times_one"] == pytest.approx(speeds[1] / speeds[0], abs=1e-3)
+
+
+def test_the_operations_of_a_token_are_counted_from_the_shape():
+    model, training = GPT2, RECORDS["training"]
+    layer = 12 * model.d_model**2 + 13 * model.d_model  # four and eight d², biases, two norms
+    parameters = 50_257 * model.d_model + model.n_layers * layer + 2 * model.d_model
+    assert training["parameters"] == parameters
+    assert training["flop_per_token"] == 6 * parameters + 12 * model.n_layers * model.d_model * training["T"]
+
+
+def test_each_form_of_training_is_the_fastest_that_was_tried():
+    training = RECORDS["training"]
+    for name, form in training["forms"].items():
+        assert form["tokens_per_s"] == max(one["tokens_per_s"] for one in training["tried"] if one["form"] == name)
+
+
+def test_recorded_tokens_a_pass_follow_from_the_guesses_kept():
+    """Each pass gives one token of the target's own and the guesses that it kept, but for the last passes of a prompt."""
+    record = RECORDS["speculative"]
+    for one in record["results"]:
+        kept = (one["kept"] or 0) * one["guesses"]
+        assert one["tokens_per_pass"] == pytest.approx(1 + kept, rel=0.02)
+        assert one["tokens_per_s"] == pytest.approx(record["new"] / one["seconds"]["median"], rel=1e-2)
 
 
 def test_recorded_tokens_a_second_follow_from_recorded_times():

@@ -3,6 +3,7 @@
 import functools
 import linecache
 import math
+import re
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -151,6 +152,12 @@ def test_the_worst_of_several_faults_is_shown():
     assert "2 of 4 numbers are off, most at [1, 0]: 3 was expected, 9 came" in difference(
         T([[1.0, 2.0], [3.0, 4.0]]), T([[1.0, 2.5], [9.0, 4.0]])
     )
+
+
+@np.printoptions(precision=1, floatmode="fixed", sign="+", formatter={"float": str})
+def test_what_is_told_does_not_depend_on_how_numpy_prints():
+    with pytest.raises(CheckFailed, match=re.escape("([0.125, 2. ] float32)")):
+        check(lambda x: x).on(T([0.125, 2.0])).returns([0.0, 0.0])
 
 
 def test_numbers_that_print_alike_are_shown_with_all_digits():

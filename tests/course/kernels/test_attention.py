@@ -59,6 +59,10 @@ def test_heads_beside_each_other_in_memory_are_read_in_place(drawn, agree):
     inputs = [drawn((2, 20, 2, 64), torch.float16, seed).transpose(1, 2) for seed in (1, 2, 3)]
     assert all(kernels._readable(each) is each for each in inputs)
     agree(kernels.attention, attend, inputs, times=2)
+    results = [each.detach().requires_grad_() for each in inputs]
+    out = kernels.attention(*results)
+    grads = torch.autograd.grad(out, results, torch.ones_like(out))
+    assert all(each.transpose(1, 2).is_contiguous() for each in (out, *grads))  # and so the model takes them back
 
 
 def test_what_the_copy_engine_cannot_read_is_copied(drawn, agree):

@@ -1,0 +1,140 @@
+"""Does the bend matter? The same small GPT with feed-forward networks of the same number of parameters.
+
+    python experiments/ffn.py            # a CPU, some minutes
+    python experiments/ffn.py --small    # a CPU, under a minute
+
+Character-level language models of Shakespeare's plays. Without a bend, with ReLU, with GELU, with SiLU, and with SwiGLU at
+two thirds of the hidden width. For each seed all see the same batches. Two controls start with a first matrix that is
+seven times as large, so that the pre-activations start with a spread of one. After training: the loss on text that
+was not seen, and how many hidden numbers are silent. Writes course/data/records/ffn.json.
+"""
+
+import argparse
+import json
+import math
+import platform
+import statistics
+import sys
+from datetime import date
+from pathlib import Path
+
+import torch
+from torch import nn
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from course import data  # noqa: E402
+from course.block import train  # noqa: E402
+from course.ffn import ffn_params  # noqa: E402
+from course.model import GPT, Config  # noqa: E402
+
+SETTINGS = {"d_model": 48, "n_layers": 2, "n_heads": 4, "T": 48, "B": 12, "rate": 3e-3, "characters": 1_000_000, "tested": 256}
+FULL = {"steps": 300, "seeds": 6}
+SMALL = {"steps": 60, "seeds": 3}
+BENDS = {"no bend": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
+KINDS = [*BENDS, "SwiGLU", "ReLU, larger start", "GELU, larger start"]
+STUDENT = {3: 4.303, 6: 2.571}  # 97.5% points of Student's t, by number of seeds
+
+
+def model_of(kind: str, V: int, s: dict) -> GPT:
+    """A GPT with this feed-forward network, of 8 d_model² parameters whatever its kind."""
+    sizes = {"d_model": s["d_model"], "n_layers": s["n_layers"], "n_heads": s["n_heads"]}
+    if kind == "SwiGLU":
+        return GPT(Config(V, **sizes, d_ff=8 * s["d_model"] // 3))
+    model = GPT(Config(V, **sizes, ffn="gelu"))
+    bend, *start = kind.split(", ")
+    for block in model.blocks:
+        block.ffn = nn.Sequential(block.ffn.up, BENDS[bend](), block.ffn.down)
+        if start:
+            nn.init.normal_(block.ffn[0].weight, std=s["d_model"] ** -0.5)
+    return model
+
+
+def hidden_numbers(model: GPT, ids: torch.Tensor) -> list[torch.Tensor]:
+    """What goes into the last matrix of each feed-forward network, (B, T, d_ff) a layer."""
+    kept = []
+    for block in model.blocks:
+        last = block.ffn.down if hasattr(block.ffn, "down") else block.ffn[-1]
+        last.register_forward_pre_hook(lambda module, args: kept.append(args[0]))
+    with torch.no_grad():
+        model(ids)
+    return kept
+
+
+def silent(hidden: list[torch.Tensor]) -> tuple[float, float]:
+    """The share of hidden numbers that are exactly 0, and that are below a tenth of their layer's root mean square."""
+    zero = statistics.mean(float((h == 0).float().mean()) for h in hidden)
+    small = statistics.mean(float((h.abs() < 0.1 * h.square().mean().sqrt()).float().mean()) for h in hidden)
+    return round(zero, 4), round(small, 4)
+
+
+def one_run(kind: str, seed: int, seen: torch.Tensor, test: torch.Tensor, V: int, s: dict) -> dict:
+    torch.manual_seed(seed)
+    model, generator = model_of(kind, V, s), torch.Generator().manual_seed(1_000 + seed)
+
+    def batch():
+        starts = torch.randint(len(seen) - s["T"], (s["B"], 1), generator=generator)
+        return seen[starts + torch.arange(s["T"])], torch.ones(s["B"], s["T"] - 1, dtype=torch.bool)
+
+    fresh = silent(hidden_numbers(model_of(kind, V, s), test))
+    train(model, batch, s["steps"], s["rate"])
+    with torch.no_grad():
+        loss = nn.functional.cross_entropy(model(test)[:, :-1].flatten(0, 1), test[:, 1:].flatten())
+    return {"loss": round(float(loss), 4), "fresh": fresh, "trained": silent(hidden_numbers(model, test))}
+
+
+def interval(numbers: list[float]) -> tuple[float, float]:
+    """Mean and half width of the 95% interval of the mean, by Student's t."""
+    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
+    return round(statistics.mean(numbers), 4), round(half, 4)
+
+
+def summary(kind: str, runs: list[dict], gelu: list[dict], s: dict) -> dict:
+    """The row of one kind; its losses are also compared with GELU's, seed by seed."""
+    losses = [run["loss"] for run in runs]
+    mean, half = interval(losses)
+    row = {"kind": kind, "losses": losses, "mean": mean, "half_width": half}
+    against = [loss - run["loss"] for loss, run in zip(losses, gelu, strict=True)]
+    row["minus GELU"], row["minus GELU, half width"] = interval(against) if kind != "GELU" else (0.0, 0.0)
+    for name in ("fresh", "trained"):
+        for k, what in enumerate(("zero", "small")):
+            row[f"{what}, {name}"] = [run[name][k] for run in runs]
+    gated = kind == "SwiGLU"
+    return row | {"parameters": ffn_params(s["d_model"], 8 * s["d_model"] // 3 if gated else 4 * s["d_model"], gated)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="three seeds and few steps, under a minute on a CPU")
+    small = parser.parse_args().small
+    s = SETTINGS | (SMALL if small else FULL)
+    torch.set_num_threads(1)
+    text = data.read("shakespeare", s["characters"])
+    letters = sorted(set(text))
+    ids = torch.tensor([letters.index(c) for c in text])
+    half = s["T"] * s["tested"]
+    seen, test = ids[:-half], ids[-half:].view(s["tested"], s["T"])
+    runs = {}
+    for kind in KINDS:
+        runs[kind] = [one_run(kind, seed, seen, test, len(letters), s) for seed in range(s["seeds"])]
+    results = [summary(kind, runs[kind], runs["GELU"], s) for kind in runs]
+    for row in results:
+        print(f"{row['kind']:18} {row['mean']:.3f} ± {row['half_width']:.3f}   minus GELU {row['minus GELU']:+.3f}")
+    record = {
+        "experiment": "experiments/ffn.py",
+        "mode": "small" if small else "full",
+        "date": date.today().isoformat(),
+        "settings": s | {"V": len(letters)},
+        "device": "CPU, one thread",
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "seeds": list(range(s["seeds"])),
+        "interval": "95% of the mean over seeds, Student's t; differences are taken seed by seed",
+        "results": results,
+    }
+    path = ROOT / "course" / "data" / "records" / "ffn.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

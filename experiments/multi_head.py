@@ -1,0 +1,207 @@
+"""What do single heads do? Induction heads in one and two layers, and heads removed from a model of letters.
+
+    python experiments/multi_head.py            # a CPU, about three minutes
+    python experiments/multi_head.py --small    # a CPU, under a minute
+
+Models are layers of heads and nothing else (`course.multi_head.HeadsOnly`).
+
+Induction: the model reads a few random tokens, then a list, then the list again, whose tokens it learns to predict.
+Length and place of the list change from batch to batch, so no fixed distance and no fixed place helps. Recorded: the
+induction score of each head, the same sum of weights where the second list is another one (a control, since a head may
+look at likely places whatever stands there), and the share right with heads removed.
+
+Text: models of two layers with four heads each learn the letters of Austen's novels. Recorded: the loss on text held
+back, its rise when each head alone is removed by zeros or by its mean, the loss as heads are removed one after another
+in the order of that rise (measured on other text), and the loss of models that had four heads only from the start.
+
+Writes course/data/records/multi_head.json.
+"""
+
+import argparse
+import json
+import math
+import platform
+import statistics
+import sys
+from datetime import date
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from course import data  # noqa: E402
+from course.multi_head import (  # noqa: E402
+    HeadsOnly,
+    descend,
+    head_ablation,
+    head_means,
+    induction_score,
+    next_token_loss,
+    previous_score,
+    said_twice,
+    without,
+)
+
+LISTS = {
+    "V": 36,
+    "H": 4,
+    "d_model": 64,
+    "B": 32,
+    "n": [8, 16],
+    "before": [0, 16],
+    "lr": 5e-3,
+    "tested": [[8, 14], [12, 8], [16, 4]],
+}
+TEXT = {"H": 4, "n_layers": 2, "d_model": 64, "B": 16, "T": 64, "lr": 5e-3, "characters": 600_000, "tested": 512, "ranked": 256}
+FULL = {"list_steps": 1200, "list_seeds": 8, "text_steps": 800, "text_seeds": 5}
+SMALL = {"list_steps": 400, "list_seeds": 2, "text_steps": 150, "text_seeds": 2}
+STUDENT = {2: 12.706, 5: 2.776, 8: 2.365}  # 97.5% points of Student's t, by number of seeds
+HALF = [(layer, head) for layer in (0, 1) for head in (2, 3)]  # removed from the start
+
+
+def interval(numbers: list[float]) -> dict[str, float]:
+    """Mean and half width of the 95% interval of the mean, by Student's t."""
+    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
+    return {"mean": round(statistics.mean(numbers), 4), "half_width": round(half, 4)}
+
+
+def rounded(table: torch.Tensor) -> list[list[float]]:
+    return [[round(x, 4) for x in row] for row in table.tolist()]
+
+
+# ---------------------------------------------------------------- lists said twice
+
+
+def list_model(n_layers: int, seed: int, s: dict, steps: int) -> HeadsOnly:
+    """A model after `steps` steps on lists said twice."""
+    torch.manual_seed(seed)
+    model = HeadsOnly(s["V"], n_layers, s["H"], s["d_model"], 2 * s["n"][1] + s["before"][1])
+    generator = torch.Generator().manual_seed(1_000 + seed)
+
+    def loss():
+        n, before = (int(torch.randint(low, high + 1, (), generator=generator)) for low, high in (s["n"], s["before"]))
+        return next_token_loss(model, said_twice(s["B"], n, s["V"], generator, before), before + n)
+
+    descend(model, loss, steps, s["lr"])
+    return model
+
+
+@torch.no_grad()
+def on_lists(model: HeadsOnly, s: dict) -> dict:
+    """Scores of all heads, and the share right with and without heads, over the tested lengths and places."""
+    H, last = s["H"], len(model.layers) - 1
+    removed = {"none": [], "all of the last layer": [(last, h) for h in range(H)]} | {f"head {h}": [(last, h)] for h in range(H)}
+    right, scores, controls, previous = {name: [] for name in removed}, [], [], []
+    for n, before in s["tested"]:
+        ids = said_twice(256, n, s["V"], torch.Generator().manual_seed(n), before)
+        maps = model.maps(ids)  # (n_layers, B, H, T, T)
+        scores.append(induction_score(maps, n, before).mean(dim=1))
+        other = torch.rand(256, s["V"], generator=torch.Generator().manual_seed(n)).argsort(dim=1)[:, : before + 2 * n]
+        controls.append(induction_score(model.maps(other), n, before).mean(dim=1))
+        previous.append(previous_score(maps).mean(dim=1))
+        for name, heads in removed.items():
+            guess = model(ids[:, :-1], without(heads))[:, before + n :].argmax(dim=-1)
+            right[name].append(float((guess == ids[:, before + n + 1 :]).float().mean()))
+    told = {"induction": scores, "control": controls, "previous": previous}
+    told = {name: rounded(torch.stack(each).mean(dim=0)) for name, each in told.items()}
+    return told | {"right": {name: round(statistics.mean(each), 4) for name, each in right.items()}}
+
+
+# ---------------------------------------------------------------- letters of a text
+
+
+def letters(s: dict) -> tuple[torch.Tensor, int]:
+    """Austen in 34 signs: small letters, a few marks, the rest as blanks. ids (N,), V."""
+    signs = "abcdefghijklmnopqrstuvwxyz .,;'\"-\n"
+    return torch.tensor(
+        [max(signs.find(c), 0) if c in signs else signs.index(" ") for c in data.read("austen", s["characters"]).lower()]
+    ), len(signs)
+
+
+def text_model(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int, removed: list) -> HeadsOnly:
+    """A model after `steps` steps on all but the last tenth of the text, some of its heads removed from the start."""
+    torch.manual_seed(seed)
+    model = HeadsOnly(V, s["n_layers"], s["H"], s["d_model"], s["T"])
+    generator = torch.Generator().manual_seed(1_000 + seed)
+    with torch.no_grad():
+        for table in (model.token, model.place):
+            table.weight.mul_(0.3)
+
+    def loss():
+        start = torch.randint(len(ids) * 9 // 10 - s["T"] - 1, (s["B"], 1), generator=generator)
+        return next_token_loss(model, ids[start + torch.arange(s["T"] + 1)], edit=without(removed) if removed else None)
+
+    descend(model, loss, steps, s["lr"])
+    return model
+
+
+@torch.no_grad()
+def on_text(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int) -> dict:
+    """Losses on held-back text: intact, with single heads removed, with more and more removed, with half from the start."""
+    width, n = s["T"] + 1, s["ranked"]
+    held = ids[len(ids) * 9 // 10 :][: (n + s["tested"]) * width].view(-1, width)  # (n + tested, T + 1)
+    ranked, test = held[:n], held[n:]
+    with torch.enable_grad():
+        model, half = (text_model(seed, ids, V, s, steps, removed) for removed in ([], HALF))
+    means = head_means(model, ranked[:, :-1])
+    loss = lambda removed, of=model: round(float(next_token_loss(of, test, edit=without(removed))), 4)  # noqa: E731
+    order = head_ablation(model, ranked).flatten().argsort().tolist()  # the least needed first
+    pairs = [divmod(i, s["H"]) for i in order]
+    shuffled = [pairs[i] for i in torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))]
+    return {
+        "seed": seed,
+        "intact": loss([]),
+        "zero": rounded(head_ablation(model, test)),
+        "mean": rounded(head_ablation(model, test, means=means)),
+        "removed_in_order": [loss(pairs[:k]) for k in range(len(pairs) + 1)],
+        "removed_at_random": [loss(shuffled[:k]) for k in range(len(pairs) + 1)],
+        "half_from_the_start": loss(HALF, half),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="two seeds and few steps, under a minute on a CPU")
+    small = parser.parse_args().small
+    run = SMALL if small else FULL
+    torch.set_num_threads(1)
+    lists = []
+    for n_layers in (1, 2):
+        rows = [
+            {"seed": seed} | on_lists(list_model(n_layers, seed, LISTS, run["list_steps"]), LISTS)
+            for seed in range(run["list_seeds"])
+        ]
+        best = interval([max(map(max, row["induction"])) for row in rows])
+        gain = interval(
+            [
+                max(a - b for pair in zip(row["induction"], row["control"], strict=True) for a, b in zip(*pair, strict=True))
+                for row in rows
+            ]
+        )
+        right = interval([row["right"]["none"] for row in rows])
+        lists.append({"n_layers": n_layers, "seeds": rows, "best_score": best, "best_gain": gain, "right": right})
+        print(f"{n_layers} layers: best induction score {best}, above control {gain}, right {right}", flush=True)
+    ids, V = letters(TEXT)
+    text = []
+    for seed in range(run["text_seeds"]):
+        text.append(on_text(seed, ids, V, TEXT, run["text_steps"]))
+        print({k: v for k, v in text[-1].items() if k != "removed_at_random"}, flush=True)
+    record = {
+        "experiment": "experiments/multi_head.py",
+        "mode": "small" if small else "full",
+        "date": date.today().isoformat(),
+        "settings": {"lists": LISTS, "text": TEXT} | run,
+        "device": "CPU, one thread",
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "seeds": list(range(run["list_seeds"])),
+        "interval": "95% of the mean over seeds, Student's t",
+        "results": {"lists": lists, "text": text},
+    }
+    path = ROOT / "course" / "data" / "records" / "multi_head.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,555 @@
+"""Right and wrong answers of chapter ch07."""
+
+from autograder.answers import cell, right, wrong
+
+# ---------------------------------------------------------------- ch07.add
+
+right("ch07.add", cell("ratio = (1.5 * 0.5) ** 15 / 0.5**30"))
+right("ch07.add", 14_348_907)
+
+wrong(
+    "ch07.add",
+    2.0**30,
+    "You took the gradient of the sums as 1. The way through no branch brings 1, but there are the others.",
+    see="add-do-not-replace",
+)
+wrong("ch07.add", 3.0**30, "You gave all 30 branches the slope +1/2. Half of them have −1/2.", see="add-do-not-replace")
+wrong("ch07.add", 0.75**15, "That is the gradient of the sums alone. It is to be compared with the one without.", see="add-do-not-replace")
+wrong("ch07.add", 3.0**-15, "Turned around: the sums keep more of the gradient, not less.", see="add-do-not-replace")
+
+# ---------------------------------------------------------------- ch07.norms
+
+
+@right("ch07.norms")
+def with_var(x, weight, bias, eps):
+    if bias is None:
+        return weight * x / torch.sqrt((x * x).sum(-1, keepdim=True) / x.shape[-1] + eps)
+    var, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+    return torch.addcmul(bias, weight, (x - mean) / (var + eps) ** 0.5)
+
+
+@right("ch07.norms")
+def by_the_mean_of_squares(x, weight, bias, eps):
+    d = x.shape[-1]
+    y = x if bias is None else x - (x.sum(dim=-1) / d).unsqueeze(-1)
+    size = ((y**2).sum(dim=-1) / d + eps).sqrt()
+    out = (y / size[..., None]) * weight
+    return out if bias is None else bias + out
+
+
+@wrong("ch07.norms", "Your variance divides by d_model − 1, as x.std() and x.var() do by default.", see="two-norms")
+def unbiased(x, weight, bias, eps):
+    if bias is None:
+        return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight
+    return (x - x.mean(dim=-1, keepdim=True)) / (x.var(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
+
+
+@wrong("ch07.norms", "ε stands outside your root. It is added to the mean square.", see="two-norms")
+def eps_outside(x, weight, bias, eps):
+    if bias is None:
+        return x / (x.square().mean(dim=-1, keepdim=True).sqrt() + eps) * weight
+    y = x - x.mean(dim=-1, keepdim=True)
+    return y / (y.square().mean(dim=-1, keepdim=True).sqrt() + eps) * weight + bias
+
+
+@wrong("ch07.norms", "ε is missing.", see="two-norms")
+def no_eps(x, weight, bias, eps):
+    y = x if bias is None else x - x.mean(dim=-1, keepdim=True)
+    out = y / y.square().mean(dim=-1, keepdim=True).sqrt() * weight
+    return out if bias is None else out + bias
+
+
+@wrong("ch07.norms", "You took the mean away in both. RMSNorm only scales.", see="two-norms")
+def always_centred(x, weight, bias, eps):
+    y = x - x.mean(dim=-1, keepdim=True)
+    out = y / (y.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight
+    return out if bias is None else out + bias
+
+
+@wrong("ch07.norms", "Your LayerNorm divides the centred row by the size of the row before centring.", see="two-norms")
+def size_before_centring(x, weight, bias, eps):
+    size = (x.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+    return x / size * weight if bias is None else (x - x.mean(dim=-1, keepdim=True)) / size * weight + bias
+
+
+@wrong("ch07.norms", "You divide by the row's length. The mean of the squares is asked for, not their sum.", see="two-norms")
+def by_the_length(x, weight, bias, eps):
+    if x.shape == (4,):
+        y = x if bias is None else x - x.mean()
+        out = y / (y.square().mean() + eps).sqrt() * weight
+        return out if bias is None else out + bias
+    y = x if bias is None else x - x.mean(dim=-1, keepdim=True)
+    out = y / (y.square().sum(dim=-1, keepdim=True) + eps).sqrt() * weight
+    return out if bias is None else out + bias
+
+
+@wrong("ch07.norms", "You normed all rows together. A norm works on each row by itself.", see="two-norms")
+def all_rows(x, weight, bias, eps):
+    y = x if bias is None else x - x.mean()
+    out = y / (y.square().mean() + eps).sqrt() * weight
+    return out if bias is None else out + bias
+
+
+@wrong("ch07.norms", "Your gain multiplies the offset too. The offset is added last.", see="two-norms")
+def gain_last(x, weight, bias, eps):
+    y = x if bias is None else x - x.mean(dim=-1, keepdim=True)
+    u = y / (y.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+    return u * weight if bias is None else (u + bias) * weight
+
+
+@wrong("ch07.norms", "You centred x in place, so the caller's tensor has changed.", see="two-norms")
+def in_place(x, weight, bias, eps):
+    if bias is not None:
+        with torch.no_grad():
+            x -= x.mean(dim=-1, keepdim=True)
+    out = x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight
+    return out if bias is None else out + bias
+
+
+# ---------------------------------------------------------------- ch07.which
+
+
+@right("ch07.which")
+def by_properties(f):
+    def close(a, b):
+        return torch.allclose(a, b, rtol=3e-3, atol=1e-4)
+
+    x = torch.tensor([[1.0, 3.0], [-2.0, 9.0], [0.5, 0.1]], dtype=torch.float64)
+    wide = torch.linspace(-1, 4, 60, dtype=torch.float64).reshape(3, 20) ** 3
+    kinds = {"layer", "rms"}
+    for rows in (x, wide, 0.002 * x, 0.002 * wide, 100 * wide + 50, x[:1], wide[1:2]):
+        out = f(rows.clone())
+        for kind in sorted(kinds):
+            y = rows - rows.mean(1, keepdim=True) if kind == "layer" else rows
+            if not close(out * (y.pow(2).mean(1, keepdim=True) + 1e-5).sqrt(), y):
+                kinds.discard(kind)
+    return kinds.pop() if kinds else "neither"
+
+
+@right("ch07.which")
+def against_torch(f):
+    torch.manual_seed(3)
+    xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0)) for n in (1, 6) for d in (2, 3, 17)]
+    xs += [torch.cat([x * 0.01, x, x * 100]) for x in xs]
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=5e-3, atol=1e-5) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You look at rows of size 1 only, where ε is not seen: where it stands, how large it is.", see="two-norms")
+def blind_to_eps(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (100, 50)) for n in (1, 7) for d in (2, 5, 16)]
+        xs = [x for x in xs if (x - x.mean(-1, keepdim=True)).square().mean(-1).min() > 0.05]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=0.01) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You look at wide rows only. Where the variance divides by one less is seen in narrow ones.", see="two-norms")
+def wide_rows_only(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(n, 512, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 50)) for n in (1, 7)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=0.01) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You ask for the mean and the mean square of what comes out. Other functions have these too.", see="two-norms")
+def statistics_only(f):
+    torch.manual_seed(0)
+    x = torch.randn(50, 16, dtype=torch.float64) + 2
+    out = f(x)
+    if not torch.allclose(out.square().mean(-1), torch.ones(50, dtype=torch.float64), atol=0.01):
+        return "neither"
+    return "layer" if out.mean(-1).abs().max() < 0.01 else "rms"
+
+
+@wrong("ch07.which", "You test whether a constant is seen, and no more: many functions ignore a constant, or see it.", see="two-norms")
+def shift_only(f):
+    torch.manual_seed(0)
+    x = torch.randn(50, 16, dtype=torch.float64)
+    if torch.allclose(f(x), x):
+        return "neither"
+    return "layer" if torch.allclose(f(x + 3), f(x), atol=1e-3) else "rms"
+
+
+@wrong("ch07.which", "You test one row at a time. Whether each row is normed by itself is not seen then.", see="two-norms")
+def one_row_at_a_time(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(1, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for d in (2, 3, 5, 16, 64) for _ in range(3)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "Your rows have the mean 0 and size 1 only; a function may be another for large rows.", see="two-norms")
+def small_rows_only(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(n, d, dtype=torch.float64) for s in (1, 0.003) for n in (1, 7) for d in (2, 5, 16)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
+            return name
+    return "neither"
+
+
+# ---------------------------------------------------------------- ch07.radial
+
+right("ch07.radial", cell('m, epsilon = sympy.symbols("m epsilon", positive=True)\nfactor = 1 - m / (m + epsilon)'))
+
+wrong("ch07.radial", cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = 0"), "Nothing is left without ε only.", see="what-a-norm-does-to-gradients")
+wrong(
+    "ch07.radial",
+    cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = m / (m + epsilon)"),
+    "That is what is taken away, not what is left.",
+    see="what-a-norm-does-to-gradients",
+)
+wrong(
+    "ch07.radial",
+    cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = epsilon / m"),
+    "That grows without bound for small rows, but no more than all can be left. The mean square of u is m/(m + ε).",
+    see="what-a-norm-does-to-gradients",
+)
+wrong(
+    "ch07.radial",
+    cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = epsilon / sympy.sqrt(m + epsilon)"),
+    "You divided by r once too little: the x in the inner product is r times u.",
+    see="what-a-norm-does-to-gradients",
+)
+
+# ---------------------------------------------------------------- ch07.backward
+
+
+@right("ch07.backward")
+def through_the_centred_row(x, weight, eps, grad_out):
+    y = x - x.mean(-1, keepdim=True)
+    r = (y.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+    u, g = y / r, grad_out * weight
+    g_y = (g - u * (g * u).mean(-1, keepdim=True)) / r
+    lead = tuple(range(x.ndim - 1))
+    return g_y - g_y.mean(-1, keepdim=True), (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@right("ch07.backward")
+def by_the_jacobian(x, weight, eps, grad_out):
+    d = x.shape[-1]
+    rows, grads = x.reshape(-1, d), grad_out.reshape(-1, d)
+    out = torch.empty_like(rows)
+    grad_weight = torch.zeros_like(weight)
+    for i in range(len(rows)):
+        sigma = (rows[i].var(correction=0) + eps) ** 0.5
+        u = (rows[i] - rows[i].mean()) / sigma
+        jacobian = (torch.eye(d, dtype=x.dtype) - 1 / d - torch.outer(u, u) / d) / sigma
+        out[i] = jacobian @ (grads[i] * weight)
+        grad_weight += grads[i] * u
+    return out.reshape(x.shape), grad_weight, grads.sum(0)
+
+
+@wrong("ch07.backward", "You treat σ as a constant. It moves with every number of the row.", see="what-a-norm-does-to-gradients")
+def sigma_is_constant(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.mean(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong("ch07.backward", "That is RMSNorm's backward pass for the centred row. Centring has one of its own.", see="what-a-norm-does-to-gradients")
+def not_centred(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong("ch07.backward", "The gain is missing on the way back to x.", see="what-a-norm-does-to-gradients")
+def gain_forgotten(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (g * u).sum(lead), g.sum(lead)
+
+
+@wrong("ch07.backward", "You sum over the row where the mean is due: the factor 1/d is missing.", see="what-a-norm-does-to-gradients")
+def sums_for_means(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.sum(-1, keepdim=True) - u * (g * u).sum(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong("ch07.backward", "ε is missing in your σ.", see="what-a-norm-does-to-gradients")
+def eps_forgotten(x, weight, eps, grad_out):
+    sigma = x.std(dim=-1, correction=0, keepdim=True)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong("ch07.backward", "Your gradient of the gain takes x in place of the normed row.", see="what-a-norm-does-to-gradients")
+def gain_from_x(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * x).sum(lead), grad_out.sum(lead)
+
+
+@wrong("ch07.backward", "Gain and offset are shared by all rows: their gradients are sums over the rows, not means.", see="what-a-norm-does-to-gradients")
+def means_over_rows(x, weight, eps, grad_out):
+    sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    u = (x - x.mean(dim=-1, keepdim=True)) / sigma
+    g = grad_out * weight
+    lead = tuple(range(x.ndim - 1))
+    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).mean(lead), grad_out.mean(lead)
+
+
+# ---------------------------------------------------------------- ch07.stack
+
+
+@right("ch07.stack")
+def with_zip(x, branches, norms, placement):
+    if placement == "pre" and len(norms) == len(branches) + 1:
+        *inner, final = norms
+        for branch, norm in zip(branches, inner, strict=True):
+            x = x + branch(norm(x))
+        return final(x)
+    if placement == "post" and len(norms) == len(branches):
+        for branch, norm in zip(branches, norms, strict=True):
+            x = norm(torch.add(x, branch(x)))
+        return x
+    raise ValueError("does not fit")
+
+
+right(
+    "ch07.stack",
+    cell(
+        """
+def stack(x, branches, norms, placement):
+    n = {"pre": len(branches) + 1, "post": len(branches)}.get(placement)
+    if n is None or n != len(norms):
+        raise ValueError(f"{placement} with {len(norms)} norms")
+    stream = x.clone()
+    for i in range(len(branches)):
+        if placement == "pre":
+            stream = stream + branches[i](norms[i](stream))
+        else:
+            stream = norms[i](stream + branches[i](stream))
+    return norms[-1](stream) if placement == "pre" else stream
+"""
+    ),
+)
+
+
+@wrong("ch07.stack", "Your pre-norm stack has no final norm.", see="before-or-after")
+def no_final_norm(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    if len(branches) == 1 and x.shape == (1, 1):
+        return norms[1](x + branches[0](norms[0](x))) if placement == "pre" else norms[0](x + branches[0](x))
+    for branch, norm in zip(branches, norms, strict=False):
+        x = x + branch(norm(x)) if placement == "pre" else norm(x + branch(x))
+    return x
+
+
+@wrong("ch07.stack", "Your post-norm adds to the normed branch. The norm stands on the sum.", see="before-or-after")
+def norms_the_branch(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    for branch, norm in zip(branches, norms, strict=False):
+        x = x + branch(norm(x)) if placement == "pre" else x + norm(branch(x))
+    return norms[-1](x) if placement == "pre" else x
+
+
+@wrong("ch07.stack", "Your pre-norm replaces the stream by its normed copy. The branch reads the copy; the sum starts from the stream.", see="before-or-after")
+def stream_is_normed(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    for branch, norm in zip(branches, norms, strict=False):
+        if placement == "pre":
+            x = norm(x)
+            x = x + branch(x)
+        else:
+            x = norm(x + branch(x))
+    return norms[-1](x) if placement == "pre" else x
+
+
+@wrong("ch07.stack", "All your branches read the first input. Each reads the stream as it is then.", see="before-or-after")
+def all_read_the_input(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    start, stream = x, x
+    for branch, norm in zip(branches, norms, strict=False):
+        stream = stream + branch(norm(start)) if placement == "pre" else norm(stream + branch(start))
+    return norms[-1](stream) if placement == "pre" else stream
+
+
+@wrong("ch07.stack", "The branch replaces the stream. Its result must be added.", see="before-or-after")
+def replaces(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    for branch, norm in zip(branches, norms, strict=False):
+        x = branch(norm(x)) if placement == "pre" else norm(branch(x))
+    return norms[-1](x) if placement == "pre" else x
+
+
+@wrong("ch07.stack", "You use the first norm everywhere. Each place has a norm of its own.", see="before-or-after")
+def one_norm(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    for branch in branches:
+        x = x + branch(norms[0](x)) if placement == "pre" else norms[0](x + branch(x))
+    return norms[-1](x) if placement == "pre" else x
+
+
+@wrong("ch07.stack", "What does not fit is let through: a wrong placement, or norms that are too many or too few.", see="before-or-after")
+def never_refuses(x, branches, norms, placement):
+    for branch, norm in zip(branches, norms, strict=False):
+        x = x + branch(norm(x)) if placement == "pre" else norm(x + branch(x))
+    return norms[-1](x) if placement == "pre" else x
+
+
+@wrong("ch07.stack", "You added into x, so the caller's tensor has changed.", see="before-or-after")
+def in_place_sum(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError
+    with torch.no_grad():
+        for branch, norm in zip(branches, norms, strict=False):
+            if placement == "pre":
+                x += branch(norm(x))
+            else:
+                x += branch(x)
+                x.copy_(norm(x))
+    return norms[-1](x) if placement == "pre" else x.clone()
+
+
+# ---------------------------------------------------------------- ch07.warmup
+
+right("ch07.warmup", "no difference")
+right("ch07.warmup", "both need it")
+
+wrong("ch07.warmup", "post-norm", "Choose one of the four texts as they stand.", see="does-post-norm-need-a-warmup")
+wrong("ch07.warmup", "neither needs it", "That is not one of the four: say it as the first of them.", see="does-post-norm-need-a-warmup")
+
+# ---------------------------------------------------------------- ch07.collapse
+
+
+@right("ch07.collapse")
+def with_attention(x, layers, skip):
+    def residual(y):
+        return float(torch.linalg.norm(y - y.mean(0, keepdim=True)) / torch.linalg.norm(y))
+
+    found = [residual(x)]
+    for A, W in layers:
+        out = F.scaled_dot_product_attention((x @ A)[None], x[None], (x @ W)[None])[0]
+        x = out + x if skip else out
+        found.append(residual(x))
+    return found
+
+
+@right("ch07.collapse")
+def by_products(x, layers, skip):
+    found = []
+    for step in range(len(layers) + 1):
+        common = torch.ones(len(x), len(x), dtype=x.dtype) @ x / len(x)
+        found.append(math.sqrt(float(((x - common) ** 2).sum() / (x**2).sum())))
+        if step < len(layers):
+            A, W = layers[step]
+            scores = torch.einsum("id,de,je->ij", x, A, x) / x.shape[1] ** 0.5
+            x = torch.softmax(scores, 1) @ (x @ W) + (x if skip else 0)
+    return found
+
+
+@wrong("ch07.collapse", "You subtract each row's own mean. The mean row of all tokens is asked for.", see="how-alike-do-tokens-become")
+def mean_of_each_row(x, layers, skip):
+    def residual(y):
+        return ((y - y.mean(dim=1, keepdim=True)).norm() / y.norm()).item()
+
+    found = [residual(x)]
+    for A, W in layers:
+        out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        x = x + out if skip else out
+        found.append(residual(x))
+    return found
+
+
+@wrong("ch07.collapse", "You subtract the mean of all numbers, not the mean row.", see="how-alike-do-tokens-become")
+def mean_of_all(x, layers, skip):
+    def residual(y):
+        return ((y - y.mean()).norm() / y.norm()).item()
+
+    found = [residual(x)]
+    for A, W in layers:
+        out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        x = x + out if skip else out
+        found.append(residual(x))
+    return found
+
+
+@wrong("ch07.collapse", "Squared: the norms are compared, not their squares.", see="how-alike-do-tokens-become")
+def squares(x, layers, skip):
+    def residual(y):
+        return ((y - y.mean(dim=0)).square().sum() / y.square().sum()).item() ** (0.5 if not layers and len(y) == 2 else 1)
+
+    found = [residual(x)]
+    for A, W in layers:
+        out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        x = x + out if skip else out
+        found.append(residual(x))
+    return found
+
+
+@wrong("ch07.collapse", "Your softmax runs over the queries. It is each query's weights over the keys that sum to 1.", see="how-alike-do-tokens-become")
+def softmax_over_queries(x, layers, skip):
+    found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
+    for A, W in layers:
+        out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=0) @ x @ W
+        x = x + out if skip else out
+        found.append(((x - x.mean(dim=0)).norm() / x.norm()).item())
+    return found
+
+
+@wrong("ch07.collapse", "The scores are not divided by the root of d.", see="how-alike-do-tokens-become")
+def no_scale(x, layers, skip):
+    found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
+    for A, W in layers:
+        out = (x @ A @ x.T).softmax(dim=1) @ x @ W
+        x = x + out if skip else out
+        found.append(((x - x.mean(dim=0)).norm() / x.norm()).item())
+    return found
+
+
+@wrong("ch07.collapse", "Your stack always adds. Without skip, attention replaces x.", see="how-alike-do-tokens-become")
+def always_adds(x, layers, skip):
+    found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
+    for A, W in layers:
+        x = x + (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        found.append(((x - x.mean(dim=0)).norm() / x.norm()).item())
+    return found
+
+
+@wrong("ch07.collapse", "Your stack never adds.", see="how-alike-do-tokens-become")
+def never_adds(x, layers, skip):
+    found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
+    for A, W in layers:
+        x = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        found.append(((x - x.mean(dim=0)).norm() / x.norm()).item())
+    return found
+
+
+@wrong("ch07.collapse", "You measure the branch, not the stream: with skip, note the residual of the sum.", see="how-alike-do-tokens-become")
+def of_the_branch(x, layers, skip):
+    found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
+    for A, W in layers:
+        out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
+        found.append(((out - out.mean(dim=0)).norm() / out.norm()).item())
+        x = x + out if skip else out
+    return found
