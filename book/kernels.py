@@ -99,6 +99,8 @@ after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts. Tem
 
 {_table(["temperature", "guesses", "kept", "tokens a pass", "tokens a second", "against no draft"], [[f"{one['temperature']:g}", str(one["guesses"]), "–" if one["kept"] is None else f"{one['kept']:.0%}", f"{one['tokens_per_pass']:.2f}", f"{one['tokens_per_s']:.0f}", f"{one['speed_up']:.2f}"] for one in speculative["results"]])}
 
+{_note(speculative)}
+
 ## Training
 
 `experiments/train_gpt.py` trains the course's GPT. {training["model"]}, {training["T"]} tokens, {training["windows"]} windows a step, on one
@@ -109,6 +111,8 @@ after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts. Tem
 {_table(["form", "weights", "windows at once", "milliseconds a step", "tokens a second", "share of the peak"], [[NAMES[one["form"]] if one["form"] != "ours" else "`train_gpt.py`", one["weights"], str(one["micro"]), f"{one['step']['median']:.0f}", f"{one['tokens_per_s']:,}", f"{one['share_of_peak']:.1%}"] for one in training["tried"]])}
 
 A step of {several["windows"]} windows, data-parallel ({several["card"]}): {_parallel(several)}.
+
+{_note(training)}
 
 ## Roofline
 
@@ -126,6 +130,11 @@ def shape_of(result: dict) -> str:
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _note(record: dict) -> str:
+    """What a record says of itself that a reader must know."""
+    return f"Note: {record['note']}." if "note" in record else ""
 
 
 def _parallel(several: dict) -> str:
