@@ -1,0 +1,166 @@
+"""The evidence behind the formulas of ch11_training."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from course import data
+from course.model import GPT, Config
+from course.training import PUBLISHED, REFIT, chinchilla_opt, lm_loss, perplexity
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+# ---------------------------------------------------------------- loss
+
+
+@pytest.mark.receipt("f000-ce", "computed")
+def test_what_a_token_costs():
+    logits, targets = 3 * normal(20, 7), torch.arange(20) % 7
+    for row, target in zip(logits, targets, strict=True):
+        share = math.exp(row[target]) / math.fsum(math.exp(z) for z in row.tolist())
+        assert float(lm_loss(row[None], target[None])) == pytest.approx(-math.log(share), abs=1e-12)
+        assert float(F.cross_entropy(row, target)) == pytest.approx(-math.log(share), abs=1e-12)
+    assert float(lm_loss(torch.zeros(1, 7).double(), targets[:1])) == pytest.approx(math.log(7), abs=1e-12)
+    assert float(lm_loss(torch.tensor([[1000.0, 0.0]]), torch.tensor([0]))) == 0
+
+
+@pytest.mark.receipt("e38", "computed")
+def test_next_tokens_make_a_text():
+    torch.manual_seed(0)
+    model, total, bos = GPT(Config(V=4, d_model=8, n_layers=2, n_heads=2)).double(), 0.0, 3
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    with torch.no_grad():
+        for text in itertools.product(range(3), repeat=4):  # BOS is a token that is never written
+            ids = torch.tensor([[bos, *text]])
+            logits = model(ids)[:, :, :bos]  # (1, 5, 3)
+            one_pass = float(lm_loss(logits[:, :-1], ids[:, 1:], "sum"))
+            factors = [model(ids[:, :t])[0, -1, :bos].softmax(-1)[ids[0, t]].item() for t in range(1, 5)]
+            assert one_pass == pytest.approx(-math.log(math.prod(factors)), abs=1e-12)
+            total += math.exp(-one_pass)
+    assert total == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.receipt("ch11-parts", "computed")
+def test_parts_make_the_mean_of_the_whole():
+    logits, targets = normal(6, 5, 7).requires_grad_(), torch.arange(30).reshape(6, 5) % 7
+    for row, length in enumerate((5, 1, 4, 2, 5, 1)):
+        targets[row, length:] = -100
+    whole = lm_loss(logits, targets)
+    (gradient,) = torch.autograd.grad(whole, logits)
+    n = (targets != -100).sum()
+    for rows in (1, 2, 3):
+        parts = list(zip(logits.split(rows), targets.split(rows), strict=True))
+        added = sum((t != -100).sum() / n * lm_loss(z, t) for z, t in parts)
+        assert float(added) == pytest.approx(float(whole), abs=1e-12)
+        assert torch.allclose(torch.autograd.grad(added, logits)[0], gradient, rtol=0, atol=1e-12)
+        assert (
+            abs(
+                float(
+                    sum(lm_loss(z, t) for z, t in zip(logits.split(rows), targets.split(rows), strict=True)) / len(parts) - whole
+                )
+            )
+            > 0.01
+        )
+
+
+@pytest.mark.receipt("f000-ppl", "computed")
+def test_perplexity_has_a_lower_end_and_no_upper_end():
+    V = 50
+    assert perplexity(torch.zeros(10)) == 1
+    assert perplexity(torch.full((10,), math.log(V), dtype=torch.float64)) == pytest.approx(V, rel=1e-12)
+    sure_and_wrong = torch.tensor([0.9, 0.9, 0.9, 1e-9], dtype=torch.float64)
+    assert perplexity(-sure_and_wrong.log()) > 3 * V
+    assert perplexity(-torch.tensor([0.9, 0.0]).log()) == math.inf
+
+
+@pytest.mark.receipt("e41", "computed")
+def test_perplexity_is_one_over_a_geometric_mean():
+    for seed in range(5):
+        shares = [Fraction(int(k), 97) for k in torch.randint(1, 97, (6,), generator=torch.Generator().manual_seed(seed))]
+        expected = float(1 / math.prod(shares)) ** (1 / 6)
+        nats = torch.tensor([-math.log(share) for share in shares], dtype=torch.float64)
+        assert perplexity(nats) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.receipt("ch11-bigram", "measured")
+def test_counts_are_beaten_on_held_out_text():
+    record = data.record("training")
+    assert record["mode"] == "full" and record["texts"]["held_out_characters"] == 200_000
+    shown = {"austen": (1.36, 2.01, 1.72), "shakespeare": (1.67, 2.31, 2.03)}
+    for text, (gpt, pairs, fives) in shown.items():
+        rows = {name: row["bits_per_byte"] for name, row in record["held_out"][text].items()}
+        assert (round(rows["gpt"], 2), round(rows["2-gram"], 2), round(rows["5-gram"], 2)) == (gpt, pairs, fives)
+        assert rows["gpt"] < min(rows["2-gram"] - 0.6, rows["5-gram"] - 0.3)
+        for row in record["held_out"][text].values():
+            assert row["bits_per_byte"] == pytest.approx(
+                row["nats_per_token"] * row["tokens"] / row["bytes"] / math.log(2), abs=1e-3
+            )
+
+
+def test_adams_first_step_does_not_see_the_size_of_the_gradient():
+    for scale in (1e-3, 1.0, 1e3):
+        w = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
+        w.grad = scale * torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
+        torch.optim.AdamW([w], lr=0.01).step()
+        assert torch.allclose(w.data, torch.tensor([-0.01, 0.01, -0.01], dtype=torch.float64), rtol=2e-5)
+
+
+# ---------------------------------------------------------------- compute
+
+
+@pytest.mark.receipt("ch11-flops", "computed")
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_six_operations_a_parameter_and_token(kv_heads):
+    B, T, config = 2, 24, Config(V=50, d_model=32, n_layers=3, n_heads=4, n_kv_heads=kv_heads)
+    model = GPT(config)
+    with FlopCounterMode(display=False) as counter:
+        lm_loss(model(torch.zeros(B, T, dtype=torch.int64)), torch.zeros(B, T, dtype=torch.int64)).backward()
+    weights = sum(p.numel() for name, p in model.named_parameters() if p.ndim == 2 and name != "embedding.weight")
+    assert counter.get_total_flops() == B * T * (6 * weights + 12 * config.n_layers * T * config.d_model)
+
+
+A, B, C, E, N, D, alpha, beta, x = sp.symbols("A B C E N D alpha beta x", positive=True)
+
+
+@pytest.mark.receipt("ch11-balance", "derived")
+def test_the_balance_is_where_the_loss_is_least():
+    """N = e^x, and D = C / (6 e^x)."""
+    along = E + A * sp.exp(-alpha * x) + B * (C / 6) ** -beta * sp.exp(beta * x)
+    first, second = sp.diff(along, x), sp.diff(along, x, 2)
+    sides = beta * B / D**beta - alpha * A / N**alpha
+    at = {N: sp.exp(x), D: C / 6 * sp.exp(-x)}
+    assert sp.simplify(sp.expand_power_base(first - sides.subs(at), force=True)) == 0
+    assert second.is_positive
+
+
+@pytest.mark.receipt("ch11-opt", "derived")
+def test_the_optimum_keeps_the_balance():
+    best = (alpha * A / (beta * B)) ** (1 / (alpha + beta)) * (C / 6) ** (beta / (alpha + beta))
+    ratio = alpha * A / (beta * B) * (C / 6 / best) ** beta / best**alpha
+    assert sp.simplify(sp.expand_log(sp.log(ratio), force=True)) == 0
+    shown = {PUBLISHED: (32, 2.98), REFIT: (72, 1.33)}
+    for law, (billions, trillions) in shown.items():
+        found_N, found_D = chinchilla_opt(5.76e23, law)
+        values = {A: law.A, B: law.B, alpha: law.alpha, beta: law.beta, C: 5.76e23}
+        assert found_N == pytest.approx(float(best.subs(values)), rel=1e-9)
+        assert (round(found_N / 1e9), round(found_D / 1e12, 2)) == (billions, trillions)
+
+
+@pytest.mark.receipt("ch11-rule", "erratum")
+def test_twenty_tokens_a_parameter_are_no_law():
+    best = (alpha * A / (beta * B)) ** (1 / (alpha + beta)) * (C / 6) ** (beta / (alpha + beta))
+    slope = sp.diff(sp.expand_log(sp.log(C / 6 / best**2), force=True), C) * C
+    assert sp.simplify(slope - (alpha - beta) / (alpha + beta)) == 0
+    for law, tokens in ((PUBLISHED, 93), (REFIT, 18)):
+        found_N, found_D = chinchilla_opt(5.76e23, law)
+        assert round(found_D / found_N) == tokens
