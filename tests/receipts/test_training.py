@@ -57,20 +57,14 @@ def test_parts_make_the_mean_of_the_whole():
         targets[row, length:] = -100
     whole = lm_loss(logits, targets)
     (gradient,) = torch.autograd.grad(whole, logits)
-    n = (targets != -100).sum()
+    n = int((targets != -100).sum())
     for rows in (1, 2, 3):
         parts = list(zip(logits.split(rows), targets.split(rows), strict=True))
-        added = sum((t != -100).sum() / n * lm_loss(z, t) for z, t in parts)
-        assert float(added) == pytest.approx(float(whole), abs=1e-12)
-        assert torch.allclose(torch.autograd.grad(added, logits)[0], gradient, rtol=0, atol=1e-12)
-        assert (
-            abs(
-                float(
-                    sum(lm_loss(z, t) for z, t in zip(logits.split(rows), targets.split(rows), strict=True)) / len(parts) - whole
-                )
-            )
-            > 0.01
-        )
+        means = [lm_loss(z, t) for z, t in parts]
+        added = sum(int((t != -100).sum()) / n * mean for (_, t), mean in zip(parts, means, strict=True))
+        assert added.item() == pytest.approx(whole.item(), abs=1e-12)
+        assert torch.allclose(torch.autograd.grad(added, logits, retain_graph=True)[0], gradient, rtol=0, atol=1e-12)
+        assert abs(sum(mean.item() for mean in means) / len(means) - whole.item()) > 0.01
 
 
 @pytest.mark.receipt("f000-ppl", "computed")
