@@ -296,7 +296,7 @@ wrong(
 )
 wrong(
     "ch11.leaks",
-    _leaks("range(len(judged) - n + 1)", "range(len(judged))").replace("range(len(text) - n + 1)", "range(len(text))"),
+    cell(_leaks("range(len(judged) - n + 1)", "range(len(judged))").replace("range(len(text) - n + 1)", "range(len(text))")),
     "Your runs at the end of the texts are shorter than n. They do not count.",
     see=_COMPARE,
 )
