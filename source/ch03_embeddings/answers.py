@@ -568,6 +568,17 @@ def wants_different_rows(f, T, V):
     return len({tuple(round(x, 4) for x in row.tolist()) for row in rows.values()}) == len(rows)
 
 
+@wrong("ch03.is_static", "You compare lengths. Two vectors of one length can still differ.", see="one-word-in-two-sentences")
+def compares_lengths(f, T, V):
+    lengths = {}
+    for _ in range(60):
+        ids = torch.randint(V, (T,))
+        for i, row in zip(ids.tolist(), f(ids)):
+            if (lengths.setdefault(i, row.norm()) - row.norm()).abs() > 1e-5:
+                return False
+    return True
+
+
 @wrong("ch03.is_static", "Your answer is turned around.", see="one-word-in-two-sentences")
 def answers_the_contrary(f, T, V):
     rows = {}

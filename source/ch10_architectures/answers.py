@@ -28,6 +28,15 @@ def torchs_attention(x, kind, prefix, lengths):
     return torch.where(real[:, 0, :, None], mixed, 0.0)
 
 
+@right("ch10.switch")
+def padding_sees_nothing(x, kind, prefix, lengths):
+    place, real = torch.arange(x.shape[1]), torch.arange(x.shape[1]) < lengths[:, None]
+    last = {"bidirectional": place * 0 + len(place), "causal": place, "prefix": place.clamp(min=prefix - 1)}[kind]
+    allowed = (place <= last[:, None]) & real[:, None, :] & real[:, :, None]
+    scores = (x @ x.mT / x.shape[-1] ** 0.5).masked_fill(~allowed, -math.inf)
+    return scores.softmax(dim=-1).nan_to_num() @ x
+
+
 _MIX = '''
 def mix(x, kind, prefix, lengths):
     T, d = x.shape[1:]
@@ -107,6 +116,16 @@ wrong(
     "ch10.switch",
     _mix("lengths[:, None]", "lengths.max()"),
     "You took one length for the whole batch. Each row has its own.",
+    see="the-mask-makes-the-family",
+)
+wrong(
+    "ch10.switch",
+    cell(
+        _MIX.replace("real[:, None, :]", "real[:, None, :] & real[:, :, None]")
+        .replace("return scores", "mixed = scores")
+        .replace(" * real[..., None]", "\n    return torch.where(real[..., None], mixed, 0.0)")
+    ),
+    "Padding sees nothing with you. Its results are NaN; you replace them, but their gradients stay NaN.",
     see="the-mask-makes-the-family",
 )
 
@@ -228,6 +247,12 @@ wrong(
     "ch10.mlm",
     cell(_CORRUPT.replace("chosen & (u < 0.12)", "u < 0.12").replace("chosen & (u < 0.135)", "u < 0.135")),
     "Special tokens have no label with you, but you replace them all the same.",
+    see="blanks-to-fill",
+)
+wrong(
+    "ch10.mlm",
+    cell(_CORRUPT.replace("u < ", "u <= ")),
+    "At the limits themselves, such as u = 0.15, your tokens fall on the other side.",
     see="blanks-to-fill",
 )
 wrong(

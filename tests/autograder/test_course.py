@@ -20,7 +20,7 @@ each_exercise = pytest.mark.parametrize(("chapter", "exercise"), EXERCISES, ids=
 
 FIRST = re.compile(
     r"# (?P<title>[^\n]+)\n\n\*(?P<promise>[^\n]+)\*\n\n\*\*You will be able to\*\*\n\n(?P<goals>(- [^\n]+\n([ ]{2}[^\n]+\n)*)+)\n"
-    r"\*\*Builds on\*\* (?P<before>[^\n]+(\n[^\n]+)*)\n\n\*\*Time\*\* \d+ minutes to read · \d+ minutes of exercises\s*"
+    r"\*\*Builds on\*\* (?P<before>[^\n]+(\n[^\n]+)*)\n\n\*\*Time\*\* \d+ minutes to read · (?P<minutes>\d+) minutes of exercises\s*"
 )
 LARGEST_SVG = 150_000
 PLACES = re.compile(r"/(?:home|Users|root|work|mnt|var|opt)/\w|[A-Z]:\\\\Users|/tmp/\w|ipykernel_\d|site-packages")
@@ -84,6 +84,7 @@ def test_the_first_cell_is_the_contract(chapter):
     first = FIRST.fullmatch(chapter.notebook.cells[0].source)
     assert first, chapter.notebook.cells[0].source
     assert 3 <= len(re.findall(r"^- ", first["goals"], re.MULTILINE)) <= 6
+    assert int(first["minutes"]) == sum(exercise.minutes for exercise in chapter.exercises)
 
 
 @each

@@ -15,6 +15,11 @@ from course.attention import attention, attention_weights, contribution
 from course.position_rope import rope
 from course.softmax_and_cross_entropy import entropy, softmax
 from course.tokens import bpe_encode
+from course.widgets.architectures import MaskPainter
+from course.widgets.embeddings import WORDS, WordSums
+from course.widgets.ffn import NAMES, ActivationChooser
+from course.widgets.multi_head import HeadCount
+from course.widgets.residual_norm import TokenCloud
 
 REGISTRY = load()
 
@@ -198,6 +203,138 @@ def test_clocks_by_touch(phone, address):
     expect(host.locator(".course-said")).not_to_contain_text(f"at {state['position']},")
     _, at, distance = check_rope(host, state["d_head"])
     assert at == pytest.approx(500, abs=60) and distance == state["distance"]
+
+
+def says(host, twin):
+    """The widget says what its Python twin says, and says it of its drawing, too."""
+    expect(host.locator(".course-said")).to_have_text(twin.describe())
+    return host.get_by_role("img").get_attribute("aria-label")
+
+
+def check_words(host, twin):
+    ranked = ", ".join(f"{word} {cosine:.2f}" for word, cosine in twin.ranked()).replace("-", "−")
+    assert says(host, twin).endswith(f": {ranked}.")
+
+
+def test_word_sums_by_keyboard(page, address):
+    host, state = widget(page, address, "embeddings")
+    a, b, c = (state[name] for name in "abc")
+    check_words(host, WordSums(a=a, b=b, c=c, exclude=state["exclude"]))
+    host.get_by_role("checkbox", name="leave out the three words").focus()
+    page.keyboard.press("Space")
+    check_words(host, WordSums(a=a, b=b, c=c, exclude=not state["exclude"]))
+    host.get_by_role("combobox", name="add c").focus()
+    page.keyboard.press("ArrowDown")
+    check_words(host, WordSums(a=a, b=b, c=WORDS[WORDS.index(c) + 1], exclude=not state["exclude"]))
+
+
+def test_word_sums_by_touch(phone, address):
+    host, state = widget(phone, address, "embeddings")
+    for label, word in (("start from a", "she"), ("subtract b", "he"), ("add c", "uncle")):
+        host.get_by_role("combobox", name=label).select_option(word)
+    check_words(host, WordSums(a="she", b="he", c="uncle", exclude=state["exclude"]))
+    host.get_by_role("checkbox", name="leave out the three words").tap()
+    check_words(host, WordSums(a="she", b="he", c="uncle", exclude=not state["exclude"]))
+
+
+def test_heads_by_keyboard(page, address):
+    host, state = widget(page, address, "multi_head")
+    says(host, HeadCount(heads=state["heads"], T=state["T"]))
+    host.get_by_role("slider", name="heads").focus()
+    page.keyboard.press("End")
+    says(host, HeadCount(heads=768, T=state["T"]))
+    page.keyboard.press("ArrowLeft")  # the next smaller divisor
+    says(host, HeadCount(heads=384, T=state["T"]))
+    host.get_by_role("slider", name="tokens T").focus()
+    page.keyboard.press("ArrowRight")
+    says(host, HeadCount(heads=384, T=state["T"] + 128))
+
+
+def test_heads_by_touch(phone, address):
+    host, state = widget(phone, address, "multi_head")
+    heads, tokens = host.get_by_role("slider", name="heads"), host.get_by_role("slider", name="tokens T")
+    heads.tap(position={"x": 2, "y": heads.bounding_box()["height"] / 2})
+    says(host, HeadCount(heads=1, T=state["T"]))
+    tokens.tap(position={"x": tokens.bounding_box()["width"] / 2, "y": tokens.bounding_box()["height"] / 2})
+    given = int(tokens.input_value())
+    assert given == pytest.approx(4160, abs=400)
+    says(host, HeadCount(heads=1, T=given))
+
+
+def test_activations_by_keyboard(page, address):
+    host, state = widget(page, address, "ffn")
+    name, other, x = state["name"], state["other"], state["x"]
+    says(host, ActivationChooser(name=name, other=other, x=x))
+    host.get_by_role("slider", name="x").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    says(host, ActivationChooser(name=name, other=other, x=x + 0.03))
+    host.get_by_role("combobox", name="compared with").focus()
+    page.keyboard.press("ArrowDown")
+    says(host, ActivationChooser(name=name, other=NAMES[NAMES.index(other) + 1], x=x + 0.03))
+
+
+def test_activations_by_touch(phone, address):
+    host, state = widget(phone, address, "ffn")
+    host.get_by_role("combobox", name="function").select_option("SiLU")
+    says(host, ActivationChooser(name="SiLU", other=state["other"], x=state["x"]))
+    place = host.get_by_role("slider", name="x")
+    place.tap(position={"x": place.bounding_box()["width"] * 0.8, "y": place.bounding_box()["height"] / 2})
+    x = float(place.input_value())
+    assert x == pytest.approx(2.4, abs=0.4)
+    says(host, ActivationChooser(name="SiLU", other=state["other"], x=x))
+
+
+def test_token_cloud_by_keyboard(page, address):
+    host, state = widget(page, address, "residual_norm")
+    says(host, TokenCloud(**state))
+    host.get_by_role("slider", name="layers").focus()
+    page.keyboard.press("End")
+    says(host, TokenCloud(**{**state, "depth": 12}))
+    host.get_by_role("checkbox", name="skip connections").focus()
+    page.keyboard.press("Space")
+    says(host, TokenCloud(**{**state, "depth": 12, "skip": not state["skip"]}))
+
+
+def test_token_cloud_by_touch(phone, address):
+    host, state = widget(phone, address, "residual_norm")
+    host.get_by_role("combobox", name="norm").select_option("pre-norm")
+    says(host, TokenCloud(**{**state, "norm": "pre"}))
+    host.get_by_role("checkbox", name="causal").tap()
+    says(host, TokenCloud(**{**state, "norm": "pre", "causal": not state["causal"]}))
+
+
+def check_mask(host, **state):
+    """What the widget says, and which of its cells look painted, are those of this mask."""
+    says(host, MaskPainter(**state))
+    cells = host.get_by_role("button", name=re.compile(r"position \d sees token \d"))
+    pressed = [cell.get_attribute("aria-pressed") for cell in cells.all()]
+    assert pressed == [("false", "true")[x] for row in state["mask"] for x in row]
+
+
+def test_masks_by_keyboard(page, address):
+    host, state = widget(page, address, "architectures")
+    check_mask(host, **state)
+    host.get_by_role("button", name="position 0 sees token 0").focus()
+    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "Enter"):  # over the edges to position 5, token 4
+        page.keyboard.press(key)
+    state["mask"][5][4] = 1 - state["mask"][5][4]
+    check_mask(host, **state)
+    host.get_by_role("slider", name="layers").focus()
+    page.keyboard.press("Home")
+    check_mask(host, **{**state, "n_layers": 1})
+
+
+def test_masks_by_touch(phone, address):
+    host, state = widget(phone, address, "architectures")
+    host.get_by_role("button", name="all but itself").tap()
+    state["mask"] = (1 - torch.eye(6, dtype=torch.int64)).tolist()
+    check_mask(host, **state)
+    host.get_by_role("checkbox", name="residual stream").tap()
+    check_mask(host, **{**state, "residual": not state["residual"]})
+    host.get_by_role("button", name="position 2 sees token 2").tap()
+    state["mask"][2][2] = 1
+    check_mask(host, **{**state, "residual": not state["residual"]})
 
 
 # ---------------------------------------------------------------- filters
