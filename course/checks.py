@@ -211,6 +211,8 @@ def _told(error: Exception) -> str:
     where = ""
     if frames and frames[-1].name != "<module>":
         where = f", in {frames[-1].name}: `{(frames[-1].line or '').strip()}`"
+    elif not frames and isinstance(error, AttributeError | TypeError) and "'NoneType'" in str(error):
+        return "None came where a value was expected: is an answer not filled in yet, or a return missing?"
     return f"{type(error).__name__}: {_short(str(error), 200)}{where}"
 
 
@@ -475,6 +477,8 @@ class Value:
         """A sympy expression that equals `expression` for all values of its symbols."""
         import sympy
 
+        if self.value is None:
+            raise CheckFailed(f"{self.name} should be a sympy expression, nothing came.", see)
         try:
             expression, value = sympy.sympify(expression), sympy.sympify(self.value)
             known = {symbol.name: symbol for symbol in expression.free_symbols}  # a name is enough to mean the same

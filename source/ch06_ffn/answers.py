@@ -185,6 +185,16 @@ def equal_rows(f, d):
     return True
 
 
+@wrong("ch06.rowwise", "You let small differences pass. More than 0.001 breaks the promise.", see="one-token-at-a-time")
+def generous(f, d):
+    for _ in range(3):
+        for T in range(1, 9):
+            x = torch.randn(T, d)
+            if (f(x) - torch.cat([f(x[i : i + 1]) for i in range(T)])).abs().max() > 0.1:
+                return False
+    return True
+
+
 # ---------------------------------------------------------------- ch06.collapse
 
 
@@ -283,6 +293,14 @@ def two_layers(layers):
         return *layers[0], min(layers[0][0].shape)
     (W, b), (W_next, b_next) = layers[:2]
     return W @ W_next, b @ W_next + b_next, min(*W.shape, *W_next.shape)
+
+
+@wrong("ch06.collapse", "That is the rank of this matrix. Asked for is the largest that the widths allow.", see="why-it-must-bend")
+def rank_of_the_matrix(layers):
+    W, b = layers[0]
+    for W_next, b_next in layers[1:]:
+        W, b = W @ W_next, b @ W_next + b_next
+    return W, b, int(torch.linalg.matrix_rank(W))
 
 
 # ---------------------------------------------------------------- ch06.curvature

@@ -197,6 +197,26 @@ def small_rows_only(f):
     return "neither"
 
 
+@wrong("ch07.which", "You look at narrow rows only. A function may be another for wide ones.", see="two-norms")
+def narrow_rows_only(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for n in (1, 7) for d in (2, 3, 4)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You always send many rows. A function may fail on one row alone.", see="two-norms")
+def never_one_row(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(7, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for d in (2, 3, 5, 16, 64)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
+            return name
+    return "neither"
+
+
 # ---------------------------------------------------------------- ch07.radial
 
 right("ch07.radial", cell('m, epsilon = sympy.symbols("m epsilon", positive=True)\nfactor = 1 - m / (m + epsilon)'))
