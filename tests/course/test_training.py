@@ -147,7 +147,7 @@ def test_the_optimum_is_scipys(name, C):
         options={"xatol": 1e-10},
     )
     N, D = chinchilla_opt(C, law)
-    assert N * D == pytest.approx(C / 6, rel=1e-12)
+    assert math.isclose(N * D, C / 6, rel_tol=1e-12)
     assert math.log(N) == pytest.approx(found.x, abs=1e-5)
 
 
