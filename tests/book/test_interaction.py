@@ -18,6 +18,7 @@ from course.tokens import bpe_encode
 from course.widgets.architectures import MaskPainter
 from course.widgets.embeddings import WORDS, WordSums
 from course.widgets.ffn import NAMES, ActivationChooser
+from course.widgets.inference import Filters
 from course.widgets.multi_head import HeadCount
 from course.widgets.residual_norm import TokenCloud
 
@@ -335,6 +336,40 @@ def test_masks_by_touch(phone, address):
     host.get_by_role("button", name="position 2 sees token 2").tap()
     state["mask"][2][2] = 1
     check_mask(host, **{**state, "residual": not state["residual"]})
+
+
+def test_decoding_by_keyboard(page, address):
+    host, state = widget(page, address, "inference")
+    says(host, Filters(**state))
+    host.get_by_role("slider", name="temperature").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    state["tau"] += 0.2
+    says(host, Filters(**state))
+    host.get_by_role("slider", name="top-p").focus()
+    page.keyboard.press("End")  # keeps all
+    says(host, Filters(**{**state, "top_p": 1.0}))
+    host.get_by_role("slider", name="min-p").focus()
+    page.keyboard.press("End")  # leaves the most probable one
+    says(host, Filters(**{**state, "top_p": 1.0, "min_p": 1.0}))
+
+
+def test_decoding_by_touch(phone, address):
+    host, state = widget(phone, address, "inference")
+    for label, name in (("temperature", "tau"), ("min-p", "min_p")):
+        knob = host.get_by_role("slider", name=label)
+        knob.tap(position={"x": knob.bounding_box()["width"] * 0.2, "y": knob.bounding_box()["height"] / 2})
+        state[name] = float(knob.input_value())
+    assert state["tau"] == pytest.approx(0.96, abs=0.2) and state["min_p"] == pytest.approx(0.2, abs=0.1)
+    says(host, Filters(**state))
+    heat = host.get_by_role("slider", name="temperature")
+    heat.tap(position={"x": heat.bounding_box()["width"] - 2, "y": heat.bounding_box()["height"] / 2})
+    first = Filters(**{**state, "tau": float(heat.input_value())})
+    says(host, first)
+    host.get_by_role("checkbox", name="temperature last").tap()
+    last = Filters(**{**state, "tau": first.tau, "last": not state["last"]})
+    assert (first.drawn() > 0).sum() > (last.drawn() > 0).sum()  # heat in front of the filters opens them
+    says(host, last)
 
 
 # ---------------------------------------------------------------- filters
