@@ -21,6 +21,7 @@ from course.widgets.ffn import NAMES, ActivationChooser
 from course.widgets.inference import Filters
 from course.widgets.multi_head import HeadCount
 from course.widgets.residual_norm import TokenCloud
+from course.widgets.training import ComputeBudget
 
 REGISTRY = load()
 
@@ -370,6 +371,33 @@ def test_decoding_by_touch(phone, address):
     last = Filters(**{**state, "tau": first.tau, "last": not state["last"]})
     assert (first.drawn() > 0).sum() > (last.drawn() > 0).sum()  # heat in front of the filters opens them
     says(host, last)
+
+
+def test_a_compute_budget_by_keyboard(page, address):
+    host, state = widget(page, address, "training")
+    says(host, ComputeBudget(**state))
+    knob = host.get_by_role("slider", name="compute C in FLOPs")
+    knob.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    lower = {**state, "exponent": float(knob.input_value())}
+    assert lower["exponent"] == pytest.approx(state["exponent"] - 0.3)
+    says(host, ComputeBudget(**lower))
+    page.keyboard.press("End")
+    says(host, ComputeBudget(**{**state, "exponent": 26.0}))
+    host.get_by_role("checkbox", name="constants of the refit").press("Space")
+    says(host, ComputeBudget(exponent=26.0, refit=not state["refit"]))
+
+
+def test_a_compute_budget_by_touch(phone, address):
+    host, state = widget(phone, address, "training")
+    host.get_by_role("checkbox", name="constants of the refit").tap()
+    says(host, ComputeBudget(**{**state, "refit": not state["refit"]}))
+    knob = host.get_by_role("slider", name="compute C in FLOPs")
+    knob.tap(position={"x": knob.bounding_box()["width"] * 0.25, "y": knob.bounding_box()["height"] / 2})
+    exponent = float(knob.input_value())
+    assert exponent == pytest.approx(20.0, abs=0.6)
+    says(host, ComputeBudget(exponent=exponent, refit=not state["refit"]))
 
 
 # ---------------------------------------------------------------- filters
