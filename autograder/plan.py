@@ -8,13 +8,20 @@ import ast
 import builtins
 import re
 import symtable
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 SKIPPED = {"slow", "widget"}  # tags of experiments and widgets, which no test may need
-SETTING = re.compile(r"(manual_)?seed|setup|use|set_\w+|\w*filter\w*|chdir|register\w*|update|insert|append|install")
+SETTING = re.compile(r"setup|use|set_\w+|\w*filter\w*|chdir|register\w*|update|insert|append|install")
 """Names of functions that are called for what they set up for later cells."""
+SEEDING = re.compile(r"(manual_)?seed")
+"""Names of functions that are called for the random numbers that later cells draw."""
+QUIET = re.compile(r"(math|sympy(?!\.stats|\.rand)|course\.(checks|device|plots))(\..*)?|(numpy|torch)\.(set_\w+|float\d+)")
+"""Full names of what draws no number from the generators that everybody shares; sympy has its own."""
+HARMLESS = sys.stdlib_module_names | {"course", "matplotlib", "numpy", "sympy", "torch"}
+"""Packages that draw no such number when they are imported."""
 LONGEST = 100_000  # characters of a cell whose syntax tree is made: a tree takes a thousand times the memory
 UNNAMED = "lambda", "listcomp", "setcomp", "dictcomp", "genexpr"
 BUILTIN = frozenset(dir(builtins))
@@ -32,9 +39,14 @@ class Uses:
         later: names that must have one when the functions are called that it defines.
         changes: names whose things it changes in place.
         sets: names of which it calls or sets something that holds for later cells.
+        seeds: names whose random numbers it seeds.
         classes: names of classes that it defines.
         imports: (name, import statement, full name) of what it imports.
         dotted: names that it uses, with the attributes that it takes of them, such as ``tokens.parallel``.
+        runs: of `dotted`, what it uses when it runs; what is in functions does not.
+        local: names that have a value in it for a while, as in a comprehension.
+        functions: names of functions and classes that it defines.
+        loads: packages that it imports.
         plain: whether it could be read as Python; if not, `now` has all its words.
     """
 
@@ -43,9 +55,14 @@ class Uses:
     later: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
     sets: frozenset[str] = frozenset()
+    seeds: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     imports: tuple[tuple[str, str, str], ...] = ()
     dotted: frozenset[str] = frozenset()
+    runs: frozenset[str] = frozenset()
+    local: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+    loads: frozenset[str] = frozenset()
     plain: bool = True
 
     @property
@@ -76,16 +93,23 @@ def uses(source: str) -> Uses:
         later |= inside
         if scope.get_name() in top or scope.get_name() in UNNAMED:  # the cell itself calls it, most likely
             called |= inside
-    changes, sets = _effects(tree)
+    changes, sets, seeds = _effects(tree)
+    nodes = list(ast.walk(tree))
     return Uses(
         frozenset(binds),
         frozenset(order.read | (called - binds)),
         frozenset(later - binds),
         frozenset(changes),
         frozenset(sets),
+        frozenset(seeds),
         frozenset(node.name for node in tree.body if isinstance(node, ast.ClassDef)),
         tuple(_imports(tree)),
         frozenset(_dotted(tree)),
+        local=frozenset(node.arg for node in nodes if isinstance(node, ast.arg))
+        | frozenset(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)),
+        functions=frozenset(node.name for node in nodes if isinstance(node, _DEFINITIONS)),
+        loads=frozenset(_loads(nodes)),
+        runs=frozenset(_dotted(_Running().visit(tree))),  # last, since it changes the tree
     )
 
 
@@ -165,9 +189,30 @@ class _Order(ast.NodeVisitor):
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
 
 
-def _effects(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """Names whose things are changed, and names of which something is set up."""
-    changed, sets = set(), set()
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class _Running(ast.NodeTransformer):
+    """Leaves of definitions what runs when they are made: decorators, defaults, and the statements of a class."""
+
+    def visit_FunctionDef(self, node):
+        arguments = node.args
+        kinds = filter(None, [*(part.annotation for part in ast.walk(arguments) if isinstance(part, ast.arg)), node.returns])
+        calls = [kind for kind in kinds if any(isinstance(part, ast.Call) for part in ast.walk(kind))]
+        parts = [*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults), *calls]
+        return [ast.Expr(part) for part in parts]
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node):
+        bases = [base for base in node.bases if not isinstance(base, ast.Attribute)]  # those with a dot are of libraries
+        parts = [*node.decorator_list, *bases, *(keyword.value for keyword in node.keywords)]
+        return [*map(ast.Expr, parts), *self.visit(ast.Module(node.body, [])).body]
+
+
+def _effects(tree: ast.Module) -> tuple[set[str], set[str], set[str]]:
+    """Names whose things are changed, of which something is set up, and whose random numbers are seeded."""
+    changed, sets, seeds = set(), set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             changed.add(_root(node))
@@ -178,9 +223,12 @@ def _effects(tree: ast.Module) -> tuple[set[str], set[str]]:
             function = node.value.func
             if isinstance(function, ast.Attribute):
                 changed.add(_root(function))
-            if SETTING.fullmatch(getattr(function, "attr", getattr(function, "id", ""))):
+            name = getattr(function, "attr", getattr(function, "id", ""))
+            if SETTING.fullmatch(name):
                 sets.add(_root(function))
-    return changed - {None}, sets - {None}
+            if SEEDING.fullmatch(name):
+                seeds.add(_root(function))
+    return changed - {None}, sets - {None}, seeds - {None}
 
 
 def _root(node: ast.AST) -> str | None:
@@ -212,6 +260,14 @@ def _imports(tree: ast.Module):
                 yield alias.asname or alias.name, statement, f"{node.module}.{alias.name}"
 
 
+def _loads(nodes: list[ast.AST]):
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "" if node.level else node.module.partition(".")[0]
+
+
 @dataclass
 class Cell:
     """A code cell of the notebook that is graded.
@@ -241,7 +297,7 @@ def student_side(cells: list[Cell]) -> set[int]:
         return {cell.index for cell in ours}
     wanted = [(name, cell.index) for cell in theirs for name in cell.uses.now]
     wanted += [(name, None) for cell in theirs for name in cell.uses.later]
-    return _needed(ours, wanted)
+    return _needed(ours, wanted, theirs)
 
 
 def tests_side(cells: list[Cell], words: Iterable[str]) -> set[int]:
@@ -254,14 +310,19 @@ def tests_side(cells: list[Cell], words: Iterable[str]) -> set[int]:
     tests = [cell for cell in cells if cell.kind == "test"]
     if any(REFLECTING & cell.uses.reads for cell in tests):
         return {cell.index for cell in ours}
-    return _needed(ours, [(name, cell.index) for cell in tests for name in cell.uses.reads] + [(name, None) for name in words])
+    wanted = [(name, cell.index) for cell in tests for name in cell.uses.reads] + [(name, None) for name in words]
+    # An Exercise seeds all generators, whatever was drawn before.
+    return _needed(ours, wanted, [cell for cell in tests if not cell.source.startswith("exercise = Exercise(")])
 
 
-def _needed(cells: list[Cell], wanted: list[tuple[str, int | None]]) -> set[int]:
+def _needed(cells: list[Cell], wanted: list[tuple[str, int | None]], beside: list[Cell]) -> set[int]:
     """The cells that give names their values, those that these need, and those that set something up.
+
+    Those that seed are needed only if something that runs may draw.
 
     Args:
         wanted: names, each with the place before which it needs its value, or None if it is read at any time.
+        beside: cells that run on this side as well.
     """
     imported = {name for cell in cells for name, *_ in cell.uses.imports}
     found: set[int] = set()
@@ -273,24 +334,55 @@ def _needed(cells: list[Cell], wanted: list[tuple[str, int | None]]) -> set[int]
             wanted.extend((name, cell.index) for name in cell.uses.now)
             wanted.extend((name, None) for name in cell.uses.later - cell.uses.now)
 
+    def follow() -> None:
+        while wanted:
+            name, before = wanted.pop()
+            if (name, before) in asked:
+                continue
+            asked.add((name, before))
+            for cell in reversed(cells):
+                if before is not None and cell.index >= before:
+                    continue
+                if name in cell.uses.binds:
+                    take(cell)
+                    if before is not None and name not in cell.uses.now:
+                        break
+                elif name in cell.uses.changes - imported - BUILTIN:
+                    take(cell)
+
     for cell in cells:
         if not cell.uses.plain or cell.uses.sets & imported:
             take(cell)
-    while wanted:
-        name, before = wanted.pop()
-        if (name, before) in asked:
-            continue
-        asked.add((name, before))
-        for cell in reversed(cells):
-            if before is not None and cell.index >= before:
-                continue
-            if name in cell.uses.binds:
+    follow()
+    if not _draw_nothing([*beside, *(cell for cell in cells if cell.index in found)]):
+        for cell in cells:
+            if cell.uses.seeds & imported:
                 take(cell)
-                if before is not None and name not in cell.uses.now:
-                    break
-            elif name in cell.uses.changes - imported - BUILTIN:
-                take(cell)
+        follow()
     return found
+
+
+def _draw_nothing(cells: list[Cell]) -> bool:
+    """Whether these cells, and no others, can run without a number from the generators that everybody shares.
+
+    So it is if they use only builtins, what QUIET names, and values that such cells made: nothing that they
+    define is called then, and there is no object whose methods or operators could draw.
+    """
+    told = [cell.uses for cell in cells]
+    places = {(name, full) for some in told for name, _, full in some.imports}
+    imported = {name for name, _ in places}
+    functions = frozenset().union(*(some.functions for some in told))
+    values = frozenset().union(*(some.binds | some.local for some in told))
+
+    def quiet(text: str) -> bool:
+        root, dot, rest = text.partition(".")
+        if root in functions | REFLECTING or "__" in text:
+            return False
+        if root in imported:
+            return all(QUIET.fullmatch(full + dot + rest) for name, full in places if name == root)
+        return root in values | BUILTIN
+
+    return all(some.plain and some.loads <= HARMLESS and all(map(quiet, some.runs)) for some in told)
 
 
 @lru_cache(4096)
