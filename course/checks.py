@@ -135,6 +135,7 @@ class Exercise:
         self.stopped = False  # an answer did not come to its end
         self.file = sys._getframe(1).f_code.co_filename  # of the tests, whose lines are not shown
         Exercise._current = self
+        _seed()  # what a test draws does not depend on what ran before
 
     @contextmanager
     def part(self, name: str, points: float = 0):
@@ -683,7 +684,12 @@ def _gradients(answer, args, kwargs):
 
 
 def _seed():
-    """torch.manual_seed(0) at a hundredth of its cost: for each unused kind of accelerator that one stores a stack trace."""
+    """Seed the generators that everybody shares: Python's, numpy's and torch's.
+
+    As torch.manual_seed(0), at a hundredth of its cost: for each unused kind of accelerator that one stores a stack trace.
+    """
+    random.seed(0)
+    np.random.seed(0)
     torch.default_generator.manual_seed(0)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(0)

@@ -241,6 +241,8 @@ def test_the_shared_generators_are_seeded_as_here(student):
             seed(5)
         assert checks.difference(here(), mine) is None
         assert checks.difference(mine, again) is not None
+        for _ in range(2):
+            check(f).on().agrees_with(here)
 
 
 # ---------------------------------------------------------------- classes and objects

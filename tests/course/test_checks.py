@@ -3,6 +3,7 @@
 import functools
 import linecache
 import math
+import random
 import re
 from collections import OrderedDict, namedtuple
 
@@ -454,8 +455,24 @@ def test_a_call_is_repeated_with_autograd_on_or_off_as_it_was_made():
     assert check(records).on(0.0).returns(True).observe(records).value
 
 
-def test_random_numbers_of_an_answer_are_seeded():
-    check(lambda n: torch.rand(n)).on(5).agrees_with(lambda n: torch.rand(n))
+DRAWS = [torch.rand, np.random.rand, lambda n: [random.random() for _ in range(n)]]
+
+
+@pytest.mark.parametrize("draws", DRAWS, ids=["torch", "numpy", "python"])
+def test_random_numbers_of_an_answer_are_seeded(draws):
+    for _ in range(2):
+        check(lambda n: draws(n)).on(5).agrees_with(lambda n: draws(n))
+        check(lambda n: draws(n)).using(lambda f: f(5)).agrees_with(draws)
+
+
+@pytest.mark.parametrize("draws", DRAWS, ids=["torch", "numpy", "python"])
+def test_what_a_test_draws_does_not_depend_on_what_ran_before(draws):
+    def drawn():
+        draws(1)
+        Exercise("ch99.x", points=1)
+        return draws(3)
+
+    assert difference(drawn(), drawn()) is None
 
 
 # ---------------------------------------------------------------- plain numbers for tensors
