@@ -27,6 +27,7 @@ from autograder.guard import Guard, modules
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell, warm_shell
 from autograder.wire import Decoder, Encoder
+from course.checks import refusing
 
 GRACE = 2.0  # seconds that code gets to end by itself after its limit
 OPERATORS = (
@@ -121,7 +122,7 @@ class Server(Peer):
     # ------------------------------------------------------------ what is asked
 
     def take_head(self, decoder: Decoder, head) -> None:
-        self.seconds, self.sentence, randomness = head
+        self.seconds, self.sentence, randomness, self.refused = head
         for set_state, state in zip(SETTERS, randomness, strict=True):
             if state is not None:
                 set_state(decoder.decode(state))
@@ -132,7 +133,7 @@ class Server(Peer):
         shell = self.shell
         self.before = randomness()
         try:
-            with shell.captured():
+            with shell.captured(), refusing(() if what == "cell" else self.refused, None):
                 try:
                     signal.setitimer(signal.ITIMER_REAL, self.seconds)
                     value = getattr(self, f"do_{what}")(decoder, values, inputs)

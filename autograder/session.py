@@ -79,6 +79,7 @@ class Session(Peer):
         self.subject = "a cell"  # what is running there
         self.show: Callable[[NotebookNode], None] = lambda output: None  # takes what a call printed or displayed
         self.test_end, self.breaches = None, 0
+        self.refused: tuple[str, ...] = ()  # what the task forbids an answer
         super().__init__(None)
         self.numbers = itertools.count(-1, -1)  # not the other end's
 
@@ -150,6 +151,15 @@ class Session(Peer):
             raise self.lose(f"{NO_ANSWER}.")
         value, args, kwargs = found
         return value, (tuple(args), kwargs)
+
+    @contextmanager
+    def refusing(self, names: tuple[str, ...], file: str | None) -> Iterator[None]:
+        """While answers are held to what their task allows; for `course.checks.refusing`."""
+        self.refused = names
+        try:
+            yield
+        finally:
+            self.refused = ()
 
     # ------------------------------------------------------------ questions
 
@@ -322,7 +332,7 @@ class Session(Peer):
         known = self.last or (None,) * len(now)
         self.last = now
         fresh = [encoder.encode(get()) if a != b else None for get, a, b in zip(GETTERS, now, known, strict=True)]
-        return [self.seconds, self.sentence, fresh]
+        return [self.seconds, self.sentence, fresh, list(self.refused)]
 
     def tail(self, decoder, tail):
         text, used, withheld = tail

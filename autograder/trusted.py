@@ -149,7 +149,7 @@ class Run:
         answers = self.chapter.told
         os.environ[checks.SEED_VARIABLE] = str(self.seed)
         checks.explain = explainer(self.chapter.answers, shell.user_ns)
-        checks.invoke, checks.quiet = self.session.called, QUIET
+        checks.invoke, checks.refusing, checks.quiet = self.session.called, self.session.refusing, QUIET
         for seed in (random.seed, np.random.seed, torch.default_generator.manual_seed):
             seed(self.seed)
         signal.signal(signal.SIGALRM, self._too_long)

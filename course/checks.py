@@ -25,22 +25,26 @@ import itertools
 import math
 import os
 import random
+import re
 import secrets
 import sys
 import sysconfig
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 __all__ = ["CheckFailed", "Draw", "Exercise", "Probe", "check", "difference", "draw"]
 
 SEED_VARIABLE = "COURSE_CHECK_SEED"
-_STDLIB = sysconfig.get_paths()["stdlib"]
+_STDLIB, _COURSE = sysconfig.get_paths()["stdlib"], os.path.dirname(__file__)
+FORBIDDEN = {"autograd": "grad|backward|make_dual"}
+"""The functions that a word of `Exercise`'s `without` stands for."""
 SAFETY = 8  # times the error that rounding the inputs alone can cause
 
 explain: Callable[["Exercise"], str | None] | None = None
@@ -50,6 +54,11 @@ explain: Callable[["Exercise"], str | None] | None = None
 def invoke(answer: Callable, args: tuple, kwargs: dict) -> tuple:
     """Call an answer: its result, and the arguments as it left them. A grader whose answers run elsewhere puts its own here."""
     return answer(*args, **kwargs), (args, kwargs)
+
+
+def refusing(names: tuple[str, ...], file: str | None):
+    """A context in which an answer may not use what a task forbids. A grader whose answers run elsewhere puts its own here."""
+    return Refusing(names, file) if names else nullcontext()
 
 
 quiet: tuple[str, ...] = ()
@@ -116,17 +125,22 @@ class Exercise:
     Args:
         id: the exercise's name everywhere, such as ``"ch04.attention"``.
         points: what the exercise is worth, a positive number.
+        without: what of torch an answer may not use: functions by their last name, such as ``"layer_norm"``,
+            modules by their full name, such as ``"torch.optim"``, or ``"autograd"``.
 
     Raises:
         ValueError: if `points` is not positive.
+        TypeError: if `without` is a text, not a tuple of texts.
     """
 
     _current: "Exercise | None" = None
 
-    def __init__(self, id: str, points: float):
+    def __init__(self, id: str, points: float, without: tuple[str, ...] = ()):
         if not points > 0:
             raise ValueError(f"{id}: points must be positive, got {points!r}")
-        self.id, self.points = id, float(points)
+        if isinstance(without, str):
+            raise TypeError(f"{id}: without is a tuple of names, got {without!r}: write ({without!r},)")
+        self.id, self.points, self.without = id, float(points), tuple(without)
         self.seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbits(31))
         self.parts: list[tuple[str, float, str | None]] = []  # name, points, failure
         self.probes: list[Probe] = []
@@ -522,10 +536,56 @@ def _agree(value, expression) -> bool | None:
 
 
 def _record(name: str, observe: Callable, answer):
-    seen = observe(answer)
-    if Exercise._current is not None:
-        Exercise._current.probes.append(Probe(name, observe, seen))
+    exercise = Exercise._current
+    if exercise is None:
+        return observe(answer)
+
+    def held(answer):  # to what the task allows; a reference is not
+        with refusing(exercise.without, exercise.file):
+            return observe(answer)
+
+    seen = held(answer)
+    exercise.probes.append(Probe(name, held, seen))
     return seen
+
+
+class Refusing(TorchFunctionMode):
+    """While it is entered, torch's functions that a task forbids raise `PermissionError`.
+
+    Args:
+        names: as `Exercise` takes them.
+        file: of the tests, whose own functions are free to call what they like.
+    """
+
+    def __init__(self, names: tuple[str, ...], file: str | None = None):
+        super().__init__()
+        self.file = file
+        self.modules = tuple(name for name in names if "." in name)
+        self.functions = {name: FORBIDDEN.get(name, name) for name in names if "." not in name}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        found = next(
+            (what for what, pattern in self.functions.items() if re.fullmatch(rf"(\w*_)?({pattern})(\..*)?", name)), None
+        )
+        if found is not None or self.modules:
+            modules, caller = self._way()
+            found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
+            if found is not None and caller != self.file:
+                what = found if "." in found or found not in FORBIDDEN else f"{found}, here {name},"
+                raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
+        return function(*args, **(kwargs or {}))
+
+    def _way(self) -> tuple[list[str], str | None]:
+        """The modules of the libraries' functions that led here, and the file of the code that called the first of them."""
+        modules, frame = [], sys._getframe(2)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not ("site-packages" in file or file.startswith((_STDLIB, _COURSE))):
+                return modules, file
+            modules.append(frame.f_globals.get("__name__", ""))
+            frame = frame.f_back
+        return modules, None
 
 
 # ---------------------------------------------------------------- comparing

@@ -245,6 +245,40 @@ def test_the_shared_generators_are_seeded_as_here(student):
             check(f).on().agrees_with(here)
 
 
+FORBIDDEN = """
+import torch
+from torch.nn import functional as F
+at_once = F.layer_norm(torch.ones(2), (2,))
+def norm(x): return F.layer_norm(x, (2,))
+def calls(f): return f(torch.ones(2))
+class Norm:
+    def __call__(self, x): return norm(x)
+"""
+
+
+def test_what_a_task_forbids_is_refused_in_the_other_process(session, student, monkeypatch):
+    monkeypatch.setattr(checks, "refusing", session.refusing)
+    norm, calls, kind = student(FORBIDDEN, "norm", "calls", "Norm")
+    zeros = torch.zeros(2)
+
+    def told(use):
+        exercise = Exercise("ch99.norm", points=1, without=("layer_norm",))
+        with exercise.part("all", points=1):
+            use()
+        return exercise.parts[0][2] or ""
+
+    refused = (
+        "PermissionError: layer_norm is not allowed in this exercise: write out yourself what it does, in norm: `def norm(x)"
+    )
+    assert refused in told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
+    assert refused in told(lambda: check(kind).using(lambda K: K()(torch.ones(2))).returns(zeros))
+    assert told(lambda: check(calls).using(lambda f: f(lambda x: torch.layer_norm(x, (2,)))).returns(zeros)) == ""
+    session.lose("It was lost.")  # the cell above runs again, which calls it too
+    assert refused in told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
+    Exercise("ch99.other", points=1)
+    check(norm).on(torch.ones(2)).returns(zeros)
+
+
 # ---------------------------------------------------------------- classes and objects
 
 VECTOR = """

@@ -475,6 +475,69 @@ def test_what_a_test_draws_does_not_depend_on_what_ran_before(draws):
     assert difference(drawn(), drawn()) is None
 
 
+# ---------------------------------------------------------------- what a task forbids
+
+NORMS = {
+    "by hand": "(x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 1e-5)",
+    "functional": "torch.nn.functional.layer_norm(x, x.shape[-1:])",
+    "torch": "torch.layer_norm(x, x.shape[-1:])",
+    "native": "torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)[0]",
+    "module": "torch.nn.LayerNorm(x.shape[-1], elementwise_affine=False)(x)",
+    "operator": "torch.ops.aten.layer_norm.default(x, x.shape[-1:])",
+}
+LEAF = "leaf = x.detach().clone().requires_grad_()\n    with torch.enable_grad(): y = (leaf**2).sum()\n    "
+SLOPES = {
+    "by hand": "return 2 * x",
+    "grad": f"{LEAF}return torch.autograd.grad(y, leaf)[0]",
+    "backward": f"{LEAF}y.backward()\n    return leaf.grad",
+    "of several": f"{LEAF}torch.autograd.backward([y])\n    return leaf.grad",
+    "func": "return torch.func.grad(lambda x: (x**2).sum())(x)",
+    "forward": "return torch.func.jacfwd(lambda x: (x**2).sum())(x)",
+    "jacobian": "return torch.autograd.functional.jacobian(lambda x: (x**2).sum(), x)",
+}
+OPTIMISERS = {
+    "by hand": "return x - 0.1 * 2 * x",
+    "torch": "w = torch.nn.Parameter(x.clone())\n    w.grad = 2 * x\n    torch.optim.SGD([w], lr=0.1).step()\n    return w.detach()",
+}
+
+
+def norm_reference(x):
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
+FORBIDDEN = [(("layer_norm",), "return " + body, norm_reference, how) for how, body in NORMS.items()]
+FORBIDDEN += [(("autograd",), body, lambda x: 2 * x, how) for how, body in SLOPES.items()]
+FORBIDDEN += [(("torch.optim", "rms_norm"), body, lambda x: 0.8 * x, how) for how, body in OPTIMISERS.items()]
+
+
+@pytest.mark.parametrize(("without", "body", "reference", "how"), FORBIDDEN, ids=[f"{f[0][0]}: {f[3]}" for f in FORBIDDEN])
+@pytest.mark.parametrize("use", ["on", "using"])
+def test_what_a_task_forbids_is_refused_however_it_is_called(without, body, reference, how, use):
+    f, x = student(f"def f(x):\n    {body}", "f"), torch.randn(2, 5)
+    for forbidden in (without, ()):
+        exercise = Exercise("ch99.f", points=1, without=forbidden)
+        with exercise.part("all", points=1):
+            (check(f).on(x) if use == "on" else check(f).using(lambda g: g(x))).agrees_with(reference)
+        told = exercise.parts[0][2]
+        if how == "by hand" or not forbidden:
+            assert told is None
+        else:
+            assert f"PermissionError: {without[0]}" in told
+            assert "is not allowed in this exercise: write out yourself what it does, in " in told
+
+
+def test_functions_of_the_tests_may_use_what_an_answer_may_not():
+    calls = student("def calls(f): return f(torch.ones(3))", "calls")
+    Exercise("ch99.calls", points=1, without=("layer_norm",))
+    check(calls).using(lambda g: g(norm_reference)).returns([0.0] * 3)
+    assert "not allowed" in failure(lambda: check(calls).on(torch.nn.LayerNorm(3)).satisfies(lambda y: True, "all is well"))
+
+
+def test_what_is_forbidden_is_said_in_a_tuple():
+    with pytest.raises(TypeError, match="autograd"):
+        Exercise("ch99.f", points=1, without="autograd")
+
+
 # ---------------------------------------------------------------- plain numbers for tensors
 
 
