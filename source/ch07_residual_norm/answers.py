@@ -37,6 +37,13 @@ def by_the_mean_of_squares(x, weight, bias, eps):
     return out if bias is None else bias + out
 
 
+@wrong("ch07.norms", "You called torch's own norm. Write it with sums, means and roots; then compare the two.", see="two-norms")
+def torchs_own(x, weight, bias, eps):
+    if bias is None:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+
 @wrong("ch07.norms", "Your variance divides by d_model − 1, as x.std() and x.var() do by default.", see="two-norms")
 def unbiased(x, weight, bias, eps):
     if bias is None:
@@ -267,6 +274,15 @@ def by_the_jacobian(x, weight, eps, grad_out):
         out[i] = jacobian @ (grads[i] * weight)
         grad_weight += grads[i] * u
     return out.reshape(x.shape), grad_weight, grads.sum(0)
+
+
+@wrong("ch07.backward", "You let torch differentiate. Go back through gain, division and centring yourself.", see="what-a-norm-does-to-gradients")
+def by_autograd(x, weight, eps, grad_out):
+    with torch.enable_grad():
+        leaves = [t.clone().requires_grad_() for t in (x, weight, torch.zeros_like(weight))]
+        centred = leaves[0] - leaves[0].mean(dim=-1, keepdim=True)
+        out = centred * torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + eps) * leaves[1] + leaves[2]
+        return torch.autograd.grad(out, leaves, grad_out)
 
 
 @wrong("ch07.backward", "You treat σ as a constant. It moves with every number of the row.", see="what-a-norm-does-to-gradients")

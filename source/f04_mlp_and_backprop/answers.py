@@ -233,9 +233,10 @@ def input_before_the_bend(X, classes, W1, b1, W2, b2):
 
 @wrong("f04.classifier", "You let torch differentiate. Write the backward pass as matrix products.", see="backwards-layer-by-layer")
 def by_autograd(X, classes, W1, b1, W2, b2):
-    leaves = [p.clone().requires_grad_(True) for p in (W1, b1, W2, b2)]
-    logits = torch.relu(X @ leaves[0] + leaves[1]) @ leaves[2] + leaves[3]
-    torch.nn.functional.cross_entropy(logits, classes).backward()
+    with torch.enable_grad():
+        leaves = [p.clone().requires_grad_(True) for p in (W1, b1, W2, b2)]
+        logits = torch.relu(X @ leaves[0] + leaves[1]) @ leaves[2] + leaves[3]
+        torch.nn.functional.cross_entropy(logits, classes).backward()
     return tuple(p.grad for p in leaves)
 
 
@@ -498,25 +499,33 @@ wrong(
     "f04.matrix",
     cell("""
     class Matrix:
-        def __init__(self, data):
-            self.data = data if data.grad_fn is not None else data.clone().requires_grad_(True)
+        def __init__(self, data, *parents):
+            self.data = data if parents else data.clone().requires_grad_(True)
+            self.leaves = [leaf for parent in parents for leaf in parent.leaves] or [self]
 
+        @torch.enable_grad()
         def __matmul__(self, other):
-            return Matrix(self.data @ other.data)
+            return Matrix(self.data @ other.data, self, other)
 
+        @torch.enable_grad()
         def __add__(self, other):
-            return Matrix(self.data + other.data)
+            return Matrix(self.data + other.data, self, other)
 
+        @torch.enable_grad()
         def __sub__(self, other):
-            return Matrix(self.data - other.data)
+            return Matrix(self.data - other.data, self, other)
 
+        @torch.enable_grad()
         def tanh(self):
-            return Matrix(self.data.tanh())
+            return Matrix(self.data.tanh(), self)
 
+        @torch.enable_grad()
         def mean_square(self):
-            return Matrix((self.data**2).sum() / len(self.data))
+            return Matrix((self.data**2).sum() / len(self.data), self)
 
         def backward(self):
+            for leaf in self.leaves:
+                leaf.data.grad = None
             self.data.backward(retain_graph=True)
 
         grad = property(lambda self: self.data.grad)

@@ -235,17 +235,16 @@ def the_default_beta2(params, grads, state, rate, decay):
     return new, (t, ms, vs)
 
 
-@wrong("f07.adamw", "Your v is a variance: you average squares of g − m. Adam averages g².", see="what-it-does-and-does-not")
-def variance_for_v(params, grads, state, rate, decay):
-    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
-    t += 1
-    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
-    vs = [0.95 * v + 0.05 * (g - m) ** 2 for v, g, m in zip(vs, grads, ms)]
-    new = [
-        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
-        for p, m, v in zip(params, ms, vs)
-    ]
-    return new, (t, ms, vs)
+@wrong("f07.adamw", "You let torch's optimiser take the step. Write the step yourself.", see="weight-decay-is-not-l2")
+def torchs_own(params, grads, state, rate, decay):
+    leaves, optimiser = state or ([torch.nn.Parameter(p.clone()) for p in params], None)
+    if optimiser is None:
+        groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in leaves]
+        optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), eps=1e-8)
+    for leaf, grad in zip(leaves, grads):
+        leaf.grad = grad.clone()
+    optimiser.step()
+    return [leaf.detach().clone() for leaf in leaves], (leaves, optimiser)
 
 
 @wrong("f07.adamw", "The values are right, but you changed the parameters in place.", see="weight-decay-is-not-l2")
@@ -328,6 +327,26 @@ def property_by_property(clip):
                         return False
     except Exception:
         return False
+    return True
+
+
+@wrong("f07.clips", "You compare with torch.nn.utils. Compute the norm and the factor yourself.", see="clipping-long-gradients")
+def as_torchs_own(clip):
+    generator = torch.Generator().manual_seed(0)
+    for shapes in ([(3,)], [(2, 3), (4,), (1, 2, 2)], [(5, 5), (2,)]):
+        for size, c in ((0.0, 1.0), (0.01, 0.3), (0.05, 4.0), (0.3, 0.5), (4.0, 0.5), (4.0, 4.0), (40.0, 10.0)):
+            leaves = [torch.nn.Parameter(size * torch.randn(s, generator=generator, dtype=torch.float64)) for s in shapes]
+            for leaf in leaves:
+                leaf.grad = leaf.detach().clone()
+            torch.nn.utils.clip_grad_norm_(leaves, c)
+            try:
+                got = clip([leaf.detach().clone() for leaf in leaves], c)
+                if [g.shape for g in got] != [leaf.shape for leaf in leaves]:
+                    return False
+                if not all(torch.allclose(g, leaf.grad, rtol=0, atol=1e-4 * c) for g, leaf in zip(got, leaves)):
+                    return False
+            except Exception:
+                return False
     return True
 
 
