@@ -200,6 +200,7 @@ def same(seen, other, messages_may_differ: bool) -> bool:
     return (
         checks.difference(other.value, seen.value, **close) is None
         and checks.difference(other.arguments, seen.arguments, **close) is None
+        and other.changed == seen.changed
     )
 
 

@@ -27,7 +27,7 @@ from autograder.guard import Guard, modules
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell, warm_shell
 from autograder.wire import Decoder, Encoder
-from course.checks import refusing
+from course.checks import changed_in_autograd, in_autograd, refusing
 
 GRACE = 2.0  # seconds that code gets to end by itself after its limit
 OPERATORS = (
@@ -165,8 +165,10 @@ class Server(Peer):
         target, args, kwargs, after = (decoder.decode(x) for x in values)
         if not after:
             return target(*args, **kwargs)
+        before = in_autograd([args, kwargs, inputs])
         value = target(*args, **kwargs)
-        return [value, plain(args), plain(kwargs)]
+        changed = changed_in_autograd(before, in_autograd([args, kwargs, inputs]))
+        return [value, plain(args), plain(kwargs), changed]
 
     def do_get(self, decoder, values, inputs):
         thing, name = (decoder.decode(x) for x in values)

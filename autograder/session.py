@@ -30,7 +30,8 @@ from autograder.peer import Failed, Peer, known_error
 from autograder.remote import FUNCTIONS, GETTERS, GRACE, PLAIN, RANDOM, randomness
 from autograder.shell import new_output, result
 from autograder.wire import Decoder, Encoder
-from course.checks import Stopped
+from course.checks import AUTOGRAD, Stopped
+from course.checks import invoke as _invoke
 
 OUTPUT_LIMIT = 2_000_000  # characters of the outputs of a cell
 NESTING = 20  # of calls there and back
@@ -142,15 +143,16 @@ class Session(Peer):
                     self.ask("guard", None)
 
     def called(self, answer, args: tuple, kwargs: dict) -> tuple:
-        """The result of a call, and the arguments as it left them; for `course.checks.invoke`."""
+        """A call of an answer; for `course.checks.invoke`."""
         __tracebackhide__ = True
         if not _is_stand_in(answer):
-            return answer(*args, **kwargs), (args, kwargs)
+            return _invoke(answer, args, kwargs)
         found = self.ask("call", answer, list(args), kwargs, True)
-        if type(found) is not list or len(found) != 3 or type(found[1]) is not list or type(found[2]) is not dict:
+        parts = [type(part) for part in found[1:]] if type(found) is list else []
+        if parts not in ([list, dict, type(None)], [list, dict, str]) or found[3] not in (None, *AUTOGRAD):
             raise self.lose(f"{NO_ANSWER}.")
-        value, args, kwargs = found
-        return value, (tuple(args), kwargs)
+        value, args, kwargs, changed = found
+        return value, (tuple(args), kwargs), changed
 
     @contextmanager
     def refusing(self, names: tuple[str, ...], file: str | None) -> Iterator[None]:

@@ -52,8 +52,13 @@ explain: Callable[["Exercise"], str | None] | None = None
 
 
 def invoke(answer: Callable, args: tuple, kwargs: dict) -> tuple:
-    """Call an answer: its result, and the arguments as it left them. A grader whose answers run elsewhere puts its own here."""
-    return answer(*args, **kwargs), (args, kwargs)
+    """Call an answer. A grader whose answers run elsewhere puts its own here.
+
+    Returns:
+        Its result, the arguments as it left them, and what it changed of their part in autograd.
+    """
+    before = in_autograd((args, kwargs))
+    return answer(*args, **kwargs), (args, kwargs), changed_in_autograd(before, in_autograd((args, kwargs)))
 
 
 def refusing(names: tuple[str, ...], file: str | None):
@@ -97,10 +102,11 @@ class Raised:
 
 @dataclass
 class Returned:
-    """What a call returned, and its arguments afterwards."""
+    """What a call returned, its arguments afterwards, and which of `AUTOGRAD` of a tensor in them it changed."""
 
     value: object
     arguments: object = None
+    changed: str | None = None
 
 
 @dataclass
@@ -324,8 +330,8 @@ class Subject:
             _seed()
             try:
                 with torch.set_grad_enabled(grad):
-                    value, after = invoke(answer, a, k)
-                return Returned(value, _plain(after))
+                    value, after, changed = invoke(answer, a, k)
+                return Returned(value, _plain(after), changed)
             except Exception as error:
                 return Raised(error)
 
@@ -418,6 +424,7 @@ class Call:
         self._value(see)
         told = difference(_plain((self.args, self.kwargs)), self.seen.arguments)
         self._fail_if(told and f"`{self.subject.name}` changed an argument in place: {told}", see)
+        self._fail_if(self.seen.changed and f"`{self.subject.name}` changed the `{self.seen.changed}` of an argument", see)
         return self
 
     def satisfies(self, predicate: Callable, claim: str, *, see: str | None = None) -> "Call":
@@ -572,7 +579,7 @@ class Refusing(TorchFunctionMode):
             modules, caller = self._way()
             found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
             if found is not None and caller != self.file:
-                what = found if "." in found or found not in FORBIDDEN else f"{found}, here {name},"
+                what = f"{found}, here `{name}`," if found in FORBIDDEN else f"`{found}`"
                 raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
         return function(*args, **(kwargs or {}))
 
@@ -780,6 +787,23 @@ def _plain(x):
         return y if simple else type(y).__name__
 
     return _map(leaf, x)
+
+
+AUTOGRAD = "requires_grad", "grad"
+"""What autograd keeps with a tensor beside its values."""
+
+
+def in_autograd(x) -> list[tuple]:
+    """`AUTOGRAD` of each tensor in arguments, a module's parameters among them."""
+    parts = (p for y in _leaves(x) for p in (y.parameters() if isinstance(y, torch.nn.Module) else [y]))
+    tensors = [p for p in parts if isinstance(p, torch.Tensor)]
+    return [(p.requires_grad, p.grad.clone() if p.is_leaf and p.grad is not None else None) for p in tensors]
+
+
+def changed_in_autograd(before: list[tuple], after: list[tuple]) -> str | None:
+    """The first of `AUTOGRAD` that differs."""
+    pairs = ((name, b, a) for old, new in zip(before, after, strict=False) for name, b, a in zip(AUTOGRAD, old, new, strict=True))
+    return next((name for name, b, a in pairs if difference(b, a) is not None), None)
 
 
 def _map(f, x, *others):

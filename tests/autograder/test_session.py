@@ -84,6 +84,25 @@ def test_arguments_are_copies_and_come_back_to_be_compared(student):
         check(spoil).on(torch.ones(2)).leaves_arguments_alone()
 
 
+CHANGES = """
+import torch
+def needs(x): return x.requires_grad_().detach()
+def leaves(x): return x.requires_grad_().sum().backward()
+def slope(x): return torch.autograd.grad((x**2).sum(), x)[0]
+def behind(x): (x**2).sum().backward()
+"""
+
+
+def test_what_changes_of_an_argument_in_autograd_is_told(student):
+    needs, leaves, slope, behind = student(CHANGES, "needs", "leaves", "slope", "behind")
+    free, bound = torch.ones(2), torch.ones(2, requires_grad=True)
+    for f, x, name in ((needs, free, "requires_grad"), (leaves, free, "requires_grad"), (behind, bound, "grad")):
+        with pytest.raises(CheckFailed, match=f"changed the `{name}` of an argument"):
+            check(f).on(x).leaves_arguments_alone()
+    check(slope).on(bound).leaves_arguments_alone()
+    check(needs).on(bound).leaves_arguments_alone()
+
+
 def test_a_function_has_its_name_signature_and_attributes(student):
     f = student('def f(a, b=2, *, c=None):\n    "Adds."\n    return a + b\nf.count = 3', "f")
     assert (f.__name__, f.__doc__, f.count, f(1), f(1, b=5)) == ("f", "Adds.", 3, 3, 6)
@@ -268,7 +287,7 @@ def test_what_a_task_forbids_is_refused_in_the_other_process(session, student, m
         return exercise.parts[0][2] or ""
 
     refused = (
-        "PermissionError: layer_norm is not allowed in this exercise: write out yourself what it does, in norm: `def norm(x)"
+        "PermissionError: `layer_norm` is not allowed in this exercise: write out yourself what it does, in norm: `def norm(x)"
     )
     assert refused in told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
     assert refused in told(lambda: check(kind).using(lambda K: K()(torch.ones(2))).returns(zeros))

@@ -352,6 +352,31 @@ def test_an_argument_that_cannot_be_compared_is_left_out():
     check(lambda x, generator: x).on(T([1.0]), torch.Generator()).leaves_arguments_alone()
 
 
+IN_AUTOGRAD = {
+    "requires_grad": lambda x: x.requires_grad_(not x.requires_grad).detach() * 2,
+    "grad": lambda x: (x.requires_grad_().sum().backward(), x.requires_grad_(False), 1)[-1],
+}
+
+
+@pytest.mark.parametrize("name", IN_AUTOGRAD)
+def test_what_changes_of_an_argument_in_autograd_is_told(name):
+    changes, x = IN_AUTOGRAD[name], T([1.0])
+    assert f"changed the `{name}` of an argument" in failure(lambda: check(changes).on(x).leaves_arguments_alone())
+    assert x.grad is None and not x.requires_grad
+
+
+def test_a_gradient_that_is_left_behind_is_told():
+    def slope(x):
+        (x**2).sum().backward()
+        return x.grad
+
+    call = check(slope).on(torch.ones(2, requires_grad=True)).returns([2.0, 2.0])
+    assert "changed the `grad` of an argument" in failure(call.leaves_arguments_alone)
+    call = check(lambda layer: layer(T([1.0, 2.0])).sum().backward()).on(torch.nn.Linear(2, 2))
+    assert "changed the `grad` of an argument" in failure(call.leaves_arguments_alone)
+    check(lambda x: torch.autograd.grad((x**2).sum(), x)[0]).on(torch.ones(2, requires_grad=True)).leaves_arguments_alone()
+
+
 def test_a_changed_module_is_told():
     def zero(layer):
         layer.weight.data.zero_()
@@ -522,7 +547,8 @@ def test_what_a_task_forbids_is_refused_however_it_is_called(without, body, refe
         if how == "by hand" or not forbidden:
             assert told is None
         else:
-            assert f"PermissionError: {without[0]}" in told
+            named = without[0] if without[0] == "autograd" else f"`{without[0]}`"
+            assert f"PermissionError: {named}" in told
             assert "is not allowed in this exercise: write out yourself what it does, in " in told
 
 
