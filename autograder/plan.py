@@ -354,7 +354,7 @@ def _needed(cells: list[Cell], wanted: list[tuple[str, int | None]], beside: lis
         if not cell.uses.plain or cell.uses.sets & imported:
             take(cell)
     follow()
-    if not _draw_nothing([*beside, *(cell for cell in cells if cell.index in found)]):
+    if not draw_nothing([*beside, *(cell for cell in cells if cell.index in found)]):
         for cell in cells:
             if cell.uses.seeds & imported:
                 take(cell)
@@ -362,7 +362,7 @@ def _needed(cells: list[Cell], wanted: list[tuple[str, int | None]], beside: lis
     return found
 
 
-def _draw_nothing(cells: list[Cell]) -> bool:
+def draw_nothing(cells: list[Cell]) -> bool:
     """Whether these cells, and no others, can run without a number from the generators that everybody shares.
 
     So it is if they use only builtins, what QUIET names, and values that such cells made: nothing that they

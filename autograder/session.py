@@ -32,6 +32,7 @@ from autograder.shell import new_output, result
 from autograder.wire import Decoder, Encoder
 from course.checks import AUTOGRAD, Stopped
 from course.checks import invoke as _invoke
+from course.checks import refusing as _refusing
 
 OUTPUT_LIMIT = 2_000_000  # characters of the outputs of a cell
 NESTING = 20  # of calls there and back
@@ -156,10 +157,11 @@ class Session(Peer):
 
     @contextmanager
     def refusing(self, names: tuple[str, ...], file: str | None) -> Iterator[None]:
-        """While answers are held to what their task allows; for `course.checks.refusing`."""
+        """While answers are held to what their task allows, those of `answers.py` here; for `course.checks.refusing`."""
         self.refused = names
         try:
-            yield
+            with _refusing(names, file):
+                yield
         finally:
             self.refused = ()
 

@@ -588,7 +588,7 @@ class Refusing(TorchFunctionMode):
         modules, frame = [], sys._getframe(2)
         while frame is not None:
             file = frame.f_code.co_filename
-            if not ("site-packages" in file or file.startswith((_STDLIB, _COURSE))):
+            if not ("site-packages" in file or file.startswith((_STDLIB, _COURSE)) or file in quiet):
                 return modules, file
             modules.append(frame.f_globals.get("__name__", ""))
             frame = frame.f_back

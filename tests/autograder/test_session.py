@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.answers import same
 from autograder.engine import student_template
 from autograder.sandbox import Limits
 from autograder.session import Session
@@ -292,6 +293,10 @@ def test_what_a_task_forbids_is_refused_in_the_other_process(session, student, m
     assert refused in told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
     assert refused in told(lambda: check(kind).using(lambda K: K()(torch.ones(2))).returns(zeros))
     assert told(lambda: check(calls).using(lambda f: f(lambda x: torch.layer_norm(x, (2,)))).returns(zeros)) == ""
+    here = {"F": torch.nn.functional}
+    exec(compile("def norm(x): return F.layer_norm(x, (2,))", "a wrong answer", "exec"), here)
+    told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
+    assert same(*(p.observe(f) for p in Exercise._current.probes for f in (norm, here["norm"])), False)
     session.lose("It was lost.")  # the cell above runs again, which calls it too
     assert refused in told(lambda: check(norm).on(torch.ones(2)).returns(zeros))
     Exercise("ch99.other", points=1)
