@@ -121,7 +121,7 @@ def fit(
     for step in range(1, steps + 1):
         starts = torch.randint(len(ids) - T, (B, 1), generator=generator)
         window = ids[starts + torch.arange(T + 1)]  # (B, T + 1)
-        loss = F.cross_entropy(model(window[:, :-1]).mT, window[:, 1:])  # lm_loss, in less time
+        loss = F.cross_entropy(model(window[:, :-1]).flatten(0, 1), window[:, 1:].flatten())  # lm_loss, in less time
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
