@@ -299,11 +299,11 @@ def windows(tokens: Tensor, starts: Tensor, T: int, bos: int) -> tuple[Tensor, T
     return torch.cat([torch.full_like(targets[:, :1], bos), targets[:, :-1]], dim=1), targets
 
 
-def train(trainer: Trainer, held_out: Tensor, every: int, path: Path | None = None, until: int | None = None) -> list[dict]:
+def train(trainer: Trainer, validation: Tensor, every: int, path: Path | None = None, until: int | None = None) -> list[dict]:
     """Train up to step `until`, or to the end. Every `every` steps the losses are measured, and the run is saved.
 
     Returns:
-        The curve: {"step", "training", "held_out", "tokens_per_s"}, losses in nats a token. Speeds leave out the first step and measuring.
+        The curve: {"step", "training", "validation", "tokens_per_s"}, losses in nats a token. Speeds leave out the first step and measuring.
     """
     s, curve, last, began, losses = trainer.settings, [], None, None, []
     first = trainer.place.rank == 0
@@ -314,7 +314,7 @@ def train(trainer: Trainer, held_out: Tensor, every: int, path: Path | None = No
         if trainer.step % every == 0 or trainer.step == s.steps:
             passed = now(trainer.place) - began
             row = {"step": trainer.step, "training": round(float(sum(losses)) / len(losses), 4)}
-            row |= {"held_out": round(trainer.evaluate(held_out), 4), "tokens_per_s": None}
+            row |= {"validation": round(trainer.evaluate(validation), 4), "tokens_per_s": None}
             if trainer.step > last:
                 row["tokens_per_s"] = round((trainer.step - last) * s.batch * s.T / passed)
             curve.append(row)

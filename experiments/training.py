@@ -6,6 +6,7 @@
 Austen's novels and Shakespeare's plays are cut into training text, validation text and held-out text, the last of each. BPE merges
 are learned on the training text, and a GPT is trained on it by experiments/train_gpt.py. Its loss on held-out text is compared with
 n-gram models of the same tokens. Sizes, dropout and number of steps were chosen by the loss on the validation text (`--sweep`).
+`--seeds` trains the much smaller model of the chapter on a CPU, as its notebook does, with eight seeds.
 Writes course/data/gpt.npz and course/data/records/training.json.
 """
 
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from course import data  # noqa: E402
+from course import training as chapter  # noqa: E402
 from course.checkpoint import load_gpt, save_gpt  # noqa: E402
 from course.model import GPT, Config  # noqa: E402
 from course.tokens import BYTES, bits_per_byte, bpe_decode, bpe_encode, bpe_train, vocabulary  # noqa: E402
@@ -41,6 +43,7 @@ FULL = Settings(MODEL, T=512, batch=128, micro=128, steps=3000, warmup=150, peak
 SMALL = Settings(
     Config(V=512, d_model=64, n_layers=2, n_heads=2, tied=True), T=128, batch=16, micro=16, steps=150, warmup=15, peak=5e-3
 )  # fmt: skip
+CHAPTER = Config(V=256, d_model=64, n_layers=2, n_heads=4)  # of bytes; the rest of its settings are those of course.training.fit
 ORDERS = (1, 2, 3, 5)  # of the n-gram models
 PROMPTS = ("", "It is a truth universally acknowledged, that", "**HAMLET**  \nTo be")
 # What `--sweep` compares, each one change of BASE. FULL is the best of them with twice the steps.
@@ -202,11 +205,27 @@ def sweep() -> list[dict]:
     return sorted(rows, key=lambda row: row["bits_per_byte"])
 
 
+def seeds(count: int = 8) -> dict:
+    """The run of the chapter's notebook with each of `count` seeds: bits per byte of the text that it keeps aside."""
+    torch.set_num_threads(1)
+    text, bits = torch.tensor(list(data.read("austen", 1_000_000).encode())), []
+    for seed in range(count):
+        torch.manual_seed(seed)
+        model = GPT(CHAPTER)
+        chapter.fit(model, text[:-12_800], steps=400, seed=seed)
+        bits.append(round(chapter.held_out_loss(model, text[-12_800:]) / math.log(2), 4))
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    return {"device": "CPU", "versions": versions, "model": asdict(CHAPTER), "steps": 400, "bits_per_byte": bits}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="a CPU, under a minute")
     parser.add_argument(
         "--sweep", action="store_true", help="compare settings by the validation text instead; kept in the record"
+    )
+    parser.add_argument(
+        "--seeds", action="store_true", help="the chapter's small model with eight seeds instead; kept in the record"
     )
     parser.add_argument("--candidate", choices=CANDIDATES, help="only one of those that are compared")
     options = parser.parse_args()
@@ -220,6 +239,8 @@ def main():
     before = json.loads(path.read_text()) if path.exists() else {}
     if options.sweep:
         return path.write_text(json.dumps(before | {"sweep": sweep()}, indent=1) + "\n")
+    if options.seeds:
+        return path.write_text(json.dumps(before | {"seeds": seeds()}, indent=1) + "\n")
 
     began = time.perf_counter()
     merges = bpe_train("".join(pieces["training"]), settings.model.V - 1 - BYTES)
@@ -256,7 +277,7 @@ def main():
         "check": {"text": TEXTS[0], "tokens": 2 * settings.T, "nats_per_token": round(float(nats_of_each(model, first, settings.T).mean()), 6)},
         "samples": samples,
     }  # fmt: skip
-    path.write_text(json.dumps(record | {"sweep": before.get("sweep")}, indent=1) + "\n")
+    path.write_text(json.dumps(record | {key: before.get(key) for key in ("sweep", "seeds")}, indent=1) + "\n")
     print(json.dumps({key: record[key] for key in ("seconds", "parameters", "training", "held_out", "check")}, indent=1))
 
 

@@ -98,6 +98,34 @@ wrong(
     see=_TEACHER,
 )
 
+wrong(
+    "ch11.pairs",
+    cell(
+        _pairs("value=-100", "value=bos").replace(
+            "return torch.cat(inputs), torch.cat(targets)",
+            "targets = torch.cat(targets)\n    return torch.cat(inputs), targets.masked_fill(targets == bos, -100)",
+        )
+    ),
+    "You took every target that is `bos` for a filled-up place. A document may contain that token: go by the place, not by the value.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    _pairs("(1, missing), value=bos", "(1, missing), value=0"),
+    "You filled up the inputs, or began them, with 0. BOS may have another number.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    cell(
+        _pairs("(1, missing), value=bos", "(1 + missing, 0), value=bos").replace(
+            "(0, missing), value=-100", "(missing, 0), value=-100"
+        )
+    ),
+    "You filled up in front. A document is cut from its start, and what is missing is missing at the end.",
+    see=_TEACHER,
+)
+
 # ---------------------------------------------------------------- ch11.weights
 
 
@@ -150,6 +178,32 @@ def whole_parts_only(targets, micro):
 )
 def of_all_places(targets, micro):
     return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double() / targets.numel()
+
+
+@wrong(
+    "ch11.weights",
+    "You let a row end at its first −100. Places that do not count may come first, and others behind them.",
+    see="sum-or-mean",
+)
+def rows_end_at_the_first(targets, micro):
+    n = torch.stack([(part != -100).cumprod(dim=1).sum() for part in targets.split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong("ch11.weights", "`micro` is the number of rows in a part, not the number of parts.", see="sum-or-mean")
+def micro_parts(targets, micro):
+    n = torch.stack([(part != -100).sum() for part in targets.chunk(micro)]).double()
+    return n / n.sum()
+
+
+@wrong(
+    "ch11.weights",
+    "You compared the shares of positions that count in each part. The last part has fewer rows: compare numbers.",
+    see="sum-or-mean",
+)
+def shares_of_parts(targets, micro):
+    shares = torch.stack([(part != -100).double().mean() for part in targets.split(micro)])
+    return shares / shares.sum()
 
 
 # ---------------------------------------------------------------- ch11.perplexity
@@ -224,6 +278,35 @@ wrong(
     ),
     "Your exponentials overflow at large logits. Take the logarithm of the softmax in one step.",
     see="perplexity",
+)
+
+wrong(
+    "ch11.perplexity",
+    _ppl("logits.double()", "logits"),
+    "You computed in the precision of the logits. In float32, e to a loss of 89 is infinite already.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    cell(
+        "def ppl(logits, targets):\n"
+        "    counts = targets != -100\n"
+        "    p = logits[counts].double().softmax(-1).gather(-1, targets[counts][:, None])\n"
+        "    return float((-(p + 1e-9).log()).mean().exp())"
+    ),
+    "You added a little to each probability. That hides how sure and wrong a model is; take log-probabilities instead.",
+    see="perplexity",
+)
+wrong(
+    "ch11.perplexity",
+    cell(
+        "def ppl(logits, targets):\n"
+        "    counts = targets != -100\n"
+        "    logs = logits.double().log_softmax(-1).gather(-1, targets.where(counts, 0)[..., None])[..., 0]\n"
+        "    return float((-logs.where(counts, 0).sum(-1) / counts.sum(-1)).mean().exp())"
+    ),
+    "You averaged the means of the rows. A position of a short row then weighs more than one of a long row.",
+    see="sum-or-mean",
 )
 
 # ---------------------------------------------------------------- ch11.leaks
@@ -308,6 +391,33 @@ wrong(
         )
     ),
     "Your runs have no order. The same tokens in another order are another run.",
+    see=_COMPARE,
+)
+
+wrong(
+    "ch11.leaks",
+    _leaks("return marks", "return torch.isin(held, held[marks])"),
+    "You mark a token wherever it stands, once it leaked somewhere. Mark the places of the runs only.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    cell(
+        "def leaks(learned, held, n):\n"
+        "    text, judged = bytes(learned.tolist()), bytes(held.tolist())\n"
+        "    marks = torch.zeros(len(judged), dtype=torch.bool)\n"
+        "    for i in range(len(judged) - n + 1):\n"
+        "        if judged[i : i + n] in text:\n"
+        "            marks[i : i + n] = True\n"
+        "    return marks"
+    ),
+    "You turn tokens into bytes. The id of a token may be larger than 255.",
+    see=_COMPARE,
+)
+wrong(
+    "ch11.leaks",
+    _leaks("marks[i : i + n] = True", "marks[i : i + n + 1] = True"),
+    "You mark one token too many behind each known run.",
     see=_COMPARE,
 )
 
@@ -428,12 +538,31 @@ wrong(
     see=_SPEND,
 )
 
+wrong(
+    "ch11.cheapest",
+    _cheapest(("loss <= E", "loss <= E + 0.05")),
+    "You refuse a loss that is close to E. Every loss above E can be reached; it only costs more and more.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("** (1 / alpha), (B", "** (1 / beta), (B"), ("(B / v) ** (1 / beta)", "(B / v) ** (1 / alpha)")),
+    "You exchanged the exponents: α belongs to the parameters, β to the tokens.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(('raise ValueError("out of reach")', "return math.inf, math.inf, math.inf")),
+    "You return infinite sizes for a loss out of reach. The task asks for a ValueError.",
+    see=_SPEND,
+)
+
 # ---------------------------------------------------------------- ch11.flat
 
 right("ch11.flat", cell('factor = "(k**(2*alpha) + 1) / (2 * k**alpha)"'))
 right(
     "ch11.flat",
-    cell('k, alpha = sympy.symbols("k alpha", positive=True)\nfactor = sympy.cosh(alpha * sympy.log(k)).rewrite(sympy.exp)'),
+    cell('k, alpha = sympy.symbols("k alpha", positive=True)\nfactor = sympy.cosh(alpha * sympy.log(k))'),
 )
 
 _SYMBOLS = 'k, alpha = sympy.symbols("k alpha", positive=True)\n'
@@ -459,5 +588,17 @@ wrong(
     "ch11.flat",
     cell(_SYMBOLS + "factor = (k**(2 * alpha) + k**-alpha) / 2"),
     "With k times the parameters the tokens are divided by k, not by k².",
+    see=_SPEND,
+)
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = (k**alpha + k**-alpha) / 2 - 1"),
+    "This is by how much the excess grows. The factor is what it is multiplied by.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.flat",
+    cell(_SYMBOLS + "factor = (k**alpha - k**-alpha) / 2"),
+    "The two terms add up; you subtracted one from the other.",
     see=_SPEND,
 )

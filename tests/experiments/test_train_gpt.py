@@ -130,7 +130,7 @@ def test_training_learns_measures_and_saves(tmp_path):
     trainer = Trainer(replace(TINY, steps=40, peak=2e-2), pattern, CPU)
     curve = train(trainer, pattern[:70], every=20, path=tmp_path / "checkpoint.pt")
     assert [row["step"] for row in curve] == [20, 40] and all(row["tokens_per_s"] > 0 for row in curve)
-    assert curve[-1]["held_out"] < 1.0 < 1.9 < curve[0]["training"]  # ln 7 is 1.95, ln 320 is 5.77
+    assert curve[-1]["validation"] < 1.0 < 1.9 < curve[0]["training"]  # ln 7 is 1.95, ln 320 is 5.77
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == 40
 
 

@@ -14,7 +14,7 @@ from course import data
 from course.checkpoint import load_gpt
 from course.model import GPT, Config
 from course.tokens import bpe_encode, vocabulary
-from course.training import PUBLISHED, REFIT, bigram, chinchilla_opt, lm_loss, perplexity
+from course.training import PUBLISHED, REFIT, Law, bigram, chinchilla_opt, lm_loss, perplexity
 
 
 def normal(*shape, seed=0):
@@ -97,6 +97,12 @@ def test_counts_are_beaten_on_held_out_text():
     for text, figures in shown.items():
         rows = {name: row["bits_per_byte"] for name, row in record["held_out"][text].items()}
         assert tuple(round(rows[name], 2) for name in ("gpt", "2-gram", "5-gram")) == figures
+    text = torch.tensor(list(data.read("austen", 1_000_000).encode()))
+    pairs_need = -bigram(text[:-12_800], V=256)[text[-12_800:-1], text[-12_799:]].mean().item() / math.log(2)
+    small = torch.tensor(record["seeds"]["bits_per_byte"])
+    half = 2.365 * small.std().item() / math.sqrt(8)  # Student's t
+    assert len(small) == 8 and small.max() < pairs_need - 0.3
+    assert [round(x, 2) for x in (small.mean().item(), half, pairs_need)] == [3.07, 0.07, 3.54]
     gains = gains_over_bigrams(windows=8)  # bits per byte, one a window
     half = 1.96 * gains.std() / math.sqrt(len(gains))
     interval = (gains.mean() - half, gains.mean() + half)
@@ -159,7 +165,7 @@ def test_the_optimum_keeps_the_balance():
     best = (alpha * A / (beta * B)) ** (1 / (alpha + beta)) * (C / 6) ** (beta / (alpha + beta))
     ratio = alpha * A / (beta * B) * (C / 6 / best) ** beta / best**alpha
     assert sp.simplify(sp.expand_log(sp.log(ratio), force=True)) == 0
-    shown = {PUBLISHED: (32, 2.98), REFIT: (72, 1.33)}
+    shown = {PUBLISHED: (32, 2.98), Law(1.6934, 406.4, 410.7, 0.3392, 0.2849): (40, 2.38), REFIT: (72, 1.33)}
     for law, (billions, trillions) in shown.items():
         found_N, found_D = chinchilla_opt(5.76e23, law)
         values = {A: law.A, B: law.B, alpha: law.alpha, beta: law.beta, C: 5.76e23}
