@@ -29,13 +29,14 @@ def model_of(config: dict, device, dtype=torch.float16) -> GPT:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Several steps of each loop, and few programs, since the interpreter takes one after the other."""
-    for name in ("ONE_ROW", "MORE_ROWS"):
+    for name in ("FEW_ROWS", "MORE_ROWS"):
         monkeypatch.setattr(decoding, name, (64, 32, 4))
+    monkeypatch.setattr(decoding, "FEW", 4)
     monkeypatch.setattr(decoding, "CHOICES", 16)
     monkeypatch.setattr(decoding, "KEYS", 16)
 
 
-@pytest.mark.parametrize("B", [1, 3])
+@pytest.mark.parametrize("B", [1, 3, 5])
 @pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
 def test_logits_and_tokens_are_those_of_the_model(config, B, device):
     model = model_of(config, device)
@@ -49,6 +50,19 @@ def test_logits_and_tokens_are_those_of_the_model(config, B, device):
     best = exact[:, 17:].max(dim=-1).values
     taken = exact[:, 17:].gather(-1, tokens[:, 18:, None])[..., 0]
     assert bool((best - taken <= 1e-2 * exact.std()).all())  # the likeliest, but for a tie within rounding
+
+
+@pytest.mark.parametrize("new", [2, 5])
+@pytest.mark.parametrize("config", [LLAMA, GPT2], ids=["llama", "gpt-2"])
+def test_several_new_tokens_are_read_at_once(config, new, device):
+    model = model_of(config, device)
+    ids = torch.randint(61, (2, 14 + new), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, 2, 24)
+    decoder.tokens[:, : 14 + new] = ids
+    decoder.start(ids[:, :15])
+    logits = decoder.read(new).double().view(2, new, -1)
+    exact = model.double()(ids)[:, 14:]  # (2, new, V)
+    assert float((logits - exact).norm() / exact.norm()) < 4e-3
 
 
 def test_a_second_prompt_sees_nothing_of_the_first(device):
