@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from course.kernels import decoding
 from course.kernels.decoding import Decoder
 from course.model import GPT, Config
 
@@ -11,6 +10,8 @@ LLAMA = dict(V=61, d_model=64, n_layers=1, n_heads=4, n_kv_heads=2, d_ff=40)
 GPT2 = dict(
     V=61, d_model=48, n_layers=2, n_heads=3, T_max=32, norm="layer", position="learned", ffn="gelu_tanh", tied=True, bias=True
 )
+pytestmark = pytest.mark.usefixtures("small_programs")
+
 MODELS = {
     "llama": LLAMA, "gpt-2": GPT2, "gelu": GPT2 | {"ffn": "gelu", "tied": False}, "llama with biases": LLAMA | {"bias": True},
 }  # fmt: skip
@@ -24,16 +25,6 @@ def model_of(config: dict, device, dtype=torch.float16) -> GPT:
         for parameter in model.parameters():
             parameter.copy_(0.2 * torch.randn(parameter.shape) + (parameter.ndim == 1))
     return model.to(device, dtype).requires_grad_(False)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Several steps of each loop, and few programs, since the interpreter takes one after the other."""
-    for name in ("FEW_ROWS", "MORE_ROWS"):
-        monkeypatch.setattr(decoding, name, (64, 32, 4))
-    monkeypatch.setattr(decoding, "FEW", 4)
-    monkeypatch.setattr(decoding, "CHOICES", 16)
-    monkeypatch.setattr(decoding, "KEYS", 16)
 
 
 @pytest.mark.parametrize("B", [1, 3, 5])
