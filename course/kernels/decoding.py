@@ -135,14 +135,19 @@ class Decoder:
         return out
 
 
-def captured(step) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of what `step` does. The step before it compiles the kernels, on a stream of its own, as capturing wants it."""
+def captured(step, *generators: torch.Generator) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of what `step` does, which draws anew from the generators at each replay.
+
+    The step before it compiles the kernels, on a stream of its own, as capturing wants it.
+    """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         step()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
+    for generator in generators:
+        graph.register_generator_state(generator)
     with torch.cuda.graph(graph):
         step()
     return graph

@@ -132,7 +132,7 @@ class SpeculativeDecoder:
     Args:
         target, draft: on a GPU, in bfloat16 or float16, with the same vocabulary; their weights are read when this is made.
         length: how many tokens there is room for.
-        guesses, temperature, generator: as of `generate`; guesses ≥ 1, and the generator must be of the models' device.
+        guesses, temperature, generator: as of `generate`; the generator must be of the models' device.
 
     Raises:
         TypeError, ValueError: as `Decoder` does, and if the vocabularies differ or a number is out of range.
@@ -148,8 +148,8 @@ class SpeculativeDecoder:
         generator: torch.Generator | None = None,
     ):
         _check(target, draft)
-        if guesses < 1 or temperature < 0:
-            raise ValueError(f"guesses must be at least 1 and temperature at least 0, got {guesses} and {temperature}")
+        if min(guesses, temperature) < 0:
+            raise ValueError(f"guesses and temperature must be 0 or more, got {guesses} and {temperature}")
         self.length, self.guesses, self.temperature, self.generator = length, guesses, temperature, generator
         self.target, self.draft = (Decoder(model, 1, length + guesses) for model in (target, draft))  # a last round may go beyond
         self.draft.tokens = self.target.tokens
@@ -183,20 +183,19 @@ class SpeculativeDecoder:
         return self.target.tokens[:, :end].clone(), Counts(*self.counts.tolist())
 
     def _captured(self) -> torch.cuda.CUDAGraph:
-        self.target.position.zero_()
-        return captured(self._round)
+        return captured(self._round, *([self.generator] if self.generator else []))
 
     def _round(self) -> None:
         """Guess, check, choose; then the position is that of the last token chosen, which neither model needs to have read."""
         target, draft, tokens, at = self.target, self.draft, self.target.tokens, self.target.position
-        # If all guesses were kept, the draft has not read the last of them; so it reads two tokens, here and once more.
-        draft.position.copy_((at - 1).clamp(min=0))
-        logits = draft.read(2).index_select(0, at - draft.position)  # (1, V)
-        draft.position.copy_(at)
         guessed = []
         for guess in range(self.guesses):
             if guess:
                 logits = draft.read()
+            else:  # if all guesses were kept, the draft has not read the last of them: it always reads two tokens here
+                draft.position.copy_((at - 1).clamp(min=0))
+                logits = draft.read(2).index_select(0, at - draft.position)  # (1, V)
+                draft.position.copy_(at)
             guessed.append(_softmax(logits, self.temperature))
             draft.position += 1
             tokens.index_copy_(1, draft.position, _draw(guessed[-1], self.generator))

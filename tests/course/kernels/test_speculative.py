@@ -105,7 +105,7 @@ def halved(model: GPT, device) -> GPT:
     return model.to(device, torch.float16)
 
 
-@pytest.mark.parametrize("guesses", [1, 2, 3] if torch.cuda.is_available() else [1])
+@pytest.mark.parametrize("guesses", [0, 1, 2, 3] if torch.cuda.is_available() else [0, 1])
 def test_every_sequence_of_the_fast_form_has_the_probability_that_the_target_gives_it(guesses, monkeypatch, device):
     sizes = dict(V=2, d_model=16, n_layers=1, n_heads=1)
     target, draft = halved(model_of(0, **sizes), device), halved(model_of(1, **sizes), device)
@@ -125,7 +125,7 @@ def test_every_sequence_of_the_fast_form_has_the_probability_that_the_target_giv
         ids = torch.cat([prompt, torch.tensor([sequence], device=device)], dim=1)
         p = (target.double()(ids)[0, 1:-1] / 4.0).softmax(dim=-1)  # (2, V)
         assert found[sequence] == pytest.approx(float(p.gather(1, ids[0, 2:, None]).prod()), abs=2e-3), sequence
-    assert 0.1 < kept < 2.9
+    assert (kept > 0.1) == (guesses > 0)
 
 
 def test_greedy_tokens_of_the_fast_form_are_those_of_the_target(device):
@@ -169,8 +169,8 @@ def test_what_does_not_fit_is_refused_in_a_sentence(device):
         generate(target, draft, torch.zeros(2, 3, dtype=torch.int64), 1)
     with pytest.raises(ValueError, match="must be 0 or more"):
         generate(target, draft, torch.tensor([[0]]), -1)
-    with pytest.raises(ValueError, match="guesses must be at least 1"):
-        SpeculativeDecoder(target, draft, 8, guesses=0)
+    with pytest.raises(ValueError, match="guesses and temperature must be 0 or more"):
+        SpeculativeDecoder(target, draft, 8, guesses=-1)
     target, draft = (halved(model_of(0, V=3, d_model=16, n_layers=1, n_heads=1), device) for _ in range(2))
     with pytest.raises(ValueError, match="7 tokens and 2 new ones do not fit into a length of 8"):
         SpeculativeDecoder(target, draft, 8).generate(torch.zeros(1, 7, dtype=torch.int64, device=device), 2)
