@@ -8,7 +8,7 @@ it. What costs time in the plain form is that each of some hundred small kernels
 - a norm needs no pass of its own: its weight is multiplied into the matrix behind it beforehand, and its mean and scale,
   which are sums over the same inputs as the products, are applied to the sum;
 - the cache has its full size from the start, so that addresses never change, and the position is a number on the GPU;
-- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole;
+- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole; another reads a part of the prompts;
 - for one sequence, on Hopper, each kernel is started while the one before it still runs: it fetches its first weights, which depend
   on nothing, and then waits (programmatic dependent launch).
 """
@@ -26,7 +26,9 @@ __all__ = ["Decoder"]
 
 # Of a program of a linear layer: its outputs, how many inputs it has at a time, warps.
 FEW_ROWS, MORE_ROWS = (2, 512, 2), (32, 128, 4)
+KEPT_APART = 2048  # products at most that a program of few rows keeps apart, all in registers
 FEW = 8  # rows up to which a program adds products up itself; the matrix unit takes 16 at least
+PROMPT_ROWS = 32  # of all sequences together, while prompts are read
 KEYS, ATTENTION_WARPS = 256, 8  # of a step of the attention's loop
 CHOICES = 16_384  # of a step over the logits
 
@@ -66,7 +68,8 @@ class Decoder:
         self.rotations = None
         if config.position == "rope":
             self.rotations = rotations(torch.arange(length, device=weight.device), config.d_head, config.theta)
-        self.graph = None
+        self.part = min(length, max(1, PROMPT_ROWS // B))  # tokens of a prompt that are read at once
+        self.graph = self.prompt_graph = None
 
     @torch.no_grad()
     def generate(self, ids: Tensor, new: int) -> Tensor:
@@ -80,22 +83,27 @@ class Decoder:
         T = ids.shape[1]
         if new < 0 or T + new > self.length:
             raise ValueError(f"{T} tokens and {new} new ones do not fit into a length of {self.length}")
-        if self.graph is None and ids.is_cuda:
-            self.graph = captured(self._step)  # what it writes is overwritten when its turn comes
         self.start(ids)
+        if self.graph is None and ids.is_cuda:
+            self.graph = captured(self._step)  # it ran once, and writes the same again
+            self.position.fill_(T - 1)
         for _ in range(new):
             self.graph.replay() if self.graph else self._step()
         return self.tokens[:, : T + new].clone()
 
+    @torch.no_grad()
     def start(self, ids: Tensor) -> None:
-        """Take the prompts (B, T): all but the last token of each is read at once, by the plain form."""
+        """Take the prompts (B, T): all but the last token of each is read, a part at a time.
+
+        A part may reach beyond the prompt or begin before the last one's end: tokens are read again when their turn comes.
+        """
         T = ids.shape[1]
         self.tokens[:, :T] = ids
-        if T > 1:
-            cache = self.model.cache()
-            self.model(ids[:, :-1], cache)
-            for layer, (key, value) in enumerate(zip(cache.keys, cache.values, strict=True)):
-                self.keys[layer, :, :, : T - 1], self.values[layer, :, :, : T - 1] = key, value
+        for start in range(0, T - 1, self.part):
+            self.position.fill_(min(start, self.length - self.part))
+            if self.prompt_graph is None and ids.is_cuda:
+                self.prompt_graph = captured(lambda: self.read(self.part))
+            self.prompt_graph.replay() if self.prompt_graph else self.read(self.part)
         self.position.fill_(T - 1)
 
     def _step(self) -> None:
@@ -198,8 +206,11 @@ class _Linear:
         (B, K), N = x.shape, self.weight.shape[0]
         out = x.new_empty(B, N)
         gate, early, rows = self.gate or self, _starts_early(x.device, B), triton.next_power_of_2(B)
-        columns, width, warps = FEW_ROWS if rows <= FEW else MORE_ROWS
-        rows = rows if rows <= FEW else max(16, rows)
+        if rows <= FEW:
+            columns, width, warps = FEW_ROWS
+            width = min(width, KEPT_APART // (rows * columns))
+        else:
+            (columns, width, warps), rows = MORE_ROWS, max(16, rows)
         bias, gate_bias, added = (
             self.sums if each is None else each for each in (self.bias, gate.bias, add)
         )  # unread where None

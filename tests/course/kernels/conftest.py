@@ -57,7 +57,7 @@ def small_programs(monkeypatch):
 
     for name in ("FEW_ROWS", "MORE_ROWS"):
         monkeypatch.setattr(decoding, name, (64, 32, 4))
-    for name, size in {"FEW": 4, "CHOICES": 16, "KEYS": 16}.items():
+    for name, size in {"FEW": 4, "PROMPT_ROWS": 6, "CHOICES": 16, "KEYS": 4}.items():
         monkeypatch.setattr(decoding, name, size)
 
 

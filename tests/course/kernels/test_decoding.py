@@ -31,15 +31,15 @@ def model_of(config: dict, device, dtype=torch.float16) -> GPT:
 @pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
 def test_logits_and_tokens_are_those_of_the_model(config, B, device):
     model = model_of(config, device)
-    ids = torch.randint(61, (B, 18), generator=torch.Generator().manual_seed(1)).to(device)
-    decoder = Decoder(model, B, 24)
+    ids = torch.randint(61, (B, 6), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, B, 8)
     tokens = decoder.generate(ids, 2)
-    assert tokens.shape == (B, 20) and torch.equal(tokens[:, :18], ids)
-    exact = model.double()(tokens[:, :-1])  # (B, 19, V): what the model makes of the decoder's own tokens
+    assert tokens.shape == (B, 8) and torch.equal(tokens[:, :6], ids)
+    exact = model.double()(tokens[:, :-1])  # (B, 7, V): what the model makes of the decoder's own tokens
     error = (decoder.logits.double() - exact[:, -1]).norm() / exact[:, -1].norm()
     assert float(error) < 4e-3
-    best = exact[:, 17:].max(dim=-1).values
-    taken = exact[:, 17:].gather(-1, tokens[:, 18:, None])[..., 0]
+    best = exact[:, 5:].max(dim=-1).values
+    taken = exact[:, 5:].gather(-1, tokens[:, 6:, None])[..., 0]
     assert bool((best - taken <= 1e-2 * exact.std()).all())  # the likeliest, but for a tie within rounding
 
 
@@ -47,21 +47,21 @@ def test_logits_and_tokens_are_those_of_the_model(config, B, device):
 @pytest.mark.parametrize("config", [LLAMA, GPT2], ids=["llama", "gpt-2"])
 def test_several_new_tokens_are_read_at_once(config, new, device):
     model = model_of(config, device)
-    ids = torch.randint(61, (2, 14 + new), generator=torch.Generator().manual_seed(1)).to(device)
-    decoder = Decoder(model, 2, 24)
-    decoder.tokens[:, : 14 + new] = ids
-    decoder.start(ids[:, :15])
+    ids = torch.randint(61, (2, 4 + new), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, 2, 10)
+    decoder.tokens[:, : 4 + new] = ids
+    decoder.start(ids[:, :5])
     logits = decoder.read(new).double().view(2, new, -1)
-    exact = model.double()(ids)[:, 14:]  # (2, new, V)
+    exact = model.double()(ids)[:, 4:]  # (2, new, V)
     assert float((logits - exact).norm() / exact.norm()) < 4e-3
 
 
 def test_a_second_prompt_sees_nothing_of_the_first(device):
     model = model_of(LLAMA, device)
-    decoder = Decoder(model, 1, 24)
+    decoder = Decoder(model, 1, 14)
     first, second = (torch.randint(61, (1, n), generator=torch.Generator().manual_seed(n)).to(device) for n in (12, 1))
     decoder.generate(first, 1)
-    assert torch.equal(decoder.generate(second, 2), Decoder(model, 1, 24).generate(second, 2))
+    assert torch.equal(decoder.generate(second, 2), Decoder(model, 1, 14).generate(second, 2))
     assert torch.equal(decoder.generate(second, 0), second)
 
 
