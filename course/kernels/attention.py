@@ -203,13 +203,47 @@ def _readable(tensor: Tensor) -> Tensor:
 
 
 @triton.jit
-def _delta_kernel(out, grad_out, delta, H, T, D: tl.constexpr, M: tl.constexpr):
-    """δ_i = Σ_d O_id G_id, which is Σ_j weight_ij · ∂loss/∂weight_ij: what the softmax takes off each gradient."""
-    b, h, start = tl.program_id(1) // H, tl.program_id(1) % H, tl.program_id(0) * M
-    o = out.load([b, h, start, 0]).reshape(M, D).to(tl.float32)
-    g = grad_out.load([b, h, start, 0]).reshape(M, D).to(tl.float32)
+def _query_backward_kernel(
+    query, key, value, out, grad_out, grad_query, lse, delta, scale, H, T, S,
+    GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """One program: M queries of one head, which pass over the keys that they see, as in the forward pass.
+
+    It leaves δ_i = Σ_d O_id G_id for the keys' kernel. That is Σ_j weight_ij · ∂loss/∂weight_ij: what the softmax takes off each gradient.
+    """
+    block = tl.program_id(0)
+    if CAUSAL:
+        block = tl.num_programs(0) - 1 - block
+    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+    start = block * M
     rows = start + tl.arange(0, M)
-    tl.store(delta + tl.program_id(1) * T + rows, tl.sum(o * g, 1), mask=rows < T)
+    q = query.load([b, h, start, 0]).reshape(M, D)
+    g = grad_out.load([b, h, start, 0]).reshape(M, D)
+    at = tl.program_id(1) * T + rows
+    top = tl.load(lse + at, mask=rows < T, other=float("inf")) * LOG2_E
+    mean = tl.sum(out.load([b, h, start, 0]).reshape(M, D).to(tl.float32) * g.to(tl.float32), 1)  # δ
+    tl.store(delta + at, mean, mask=rows < T)
+    dq = tl.zeros([M, D], tl.float32)
+    clear, stop = _bounds(start, T, S, M, N, CAUSAL)
+    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
+    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True)
+    grad_query.store([b, h, start, 0], (dq * (scale / LOG2_E)).to(grad_query.dtype).reshape(1, 1, M, D))
+
+
+@triton.jit
+def _pass_keys_again(
+    q, g, key, value, b, h, rows, top, mean, start, stop, T, S, scale, dq,
+    D: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    for n in tl.range(start, stop, N):
+        k = key.load([b, h, n, 0]).reshape(N, D)
+        v = value.load([b, h, n, 0]).reshape(N, D)
+        weights = tl.exp2(tl.dot(q, k.T) * scale - top[:, None])  # (M, N)
+        if MASKED:
+            weights = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), weights, 0.0)
+        grad_scores = weights * (tl.dot(g, v.T) - mean[:, None])
+        dq = tl.dot(grad_scores.to(k.dtype), k, dq)
+    return dq
 
 
 @triton.jit
@@ -235,26 +269,8 @@ def _key_backward_kernel(
         at = (b * kv_heads * GROUP + h) * T
         if CAUSAL:
             dk, dv = _pass_queries(
-                k,
-                v,
-                query,
-                grad_out,
-                lse + at,
-                delta + at,
-                b,
-                h,
-                columns,
-                first,
-                tl.minimum(clear, T),
-                T,
-                S,
-                scale,
-                dk,
-                dv,
-                D,
-                M,
-                True,
-            )
+                k, v, query, grad_out, lse + at, delta + at, b, h, columns, first, tl.minimum(clear, T), T, S, scale, dk, dv, D, M, True
+            )  # fmt: skip
         dk, dv = _pass_queries(
             k, v, query, grad_out, lse + at, delta + at, b, h, columns, clear, T, T, S, scale, dk, dv, D, M, False
         )
@@ -283,46 +299,6 @@ def _pass_queries(
     return dk, dv
 
 
-@triton.jit
-def _query_backward_kernel(
-    query, key, value, grad_out, grad_query, lse, delta, scale, H, T, S,
-    GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
-):  # fmt: skip
-    """One program: M queries of one head, which pass over the keys that they see, as in the forward pass."""
-    block = tl.program_id(0)
-    if CAUSAL:
-        block = tl.num_programs(0) - 1 - block
-    b, h = tl.program_id(1) // H, tl.program_id(1) % H
-    start = block * M
-    rows = start + tl.arange(0, M)
-    q = query.load([b, h, start, 0]).reshape(M, D)
-    g = grad_out.load([b, h, start, 0]).reshape(M, D)
-    at = tl.program_id(1) * T + rows
-    top = tl.load(lse + at, mask=rows < T, other=float("inf")) * LOG2_E
-    mean = tl.load(delta + at, mask=rows < T, other=0.0)
-    dq = tl.zeros([M, D], tl.float32)
-    clear, stop = _bounds(start, T, S, M, N, CAUSAL)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True)
-    grad_query.store([b, h, start, 0], (dq * (scale / LOG2_E)).to(grad_query.dtype).reshape(1, 1, M, D))
-
-
-@triton.jit
-def _pass_keys_again(
-    q, g, key, value, b, h, rows, top, mean, start, stop, T, S, scale, dq,
-    D: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
-):  # fmt: skip
-    for n in tl.range(start, stop, N):
-        k = key.load([b, h, n, 0]).reshape(N, D)
-        v = value.load([b, h, n, 0]).reshape(N, D)
-        weights = tl.exp2(tl.dot(q, k.T) * scale - top[:, None])  # (M, N)
-        if MASKED:
-            weights = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), weights, 0.0)
-        grad_scores = weights * (tl.dot(g, v.T) - mean[:, None])
-        dq = tl.dot(grad_scores.to(k.dtype), k, dq)
-    return dq
-
-
 @torch.library.custom_op("course::attention_backward", mutates_args=())
 def _backward(
     grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lse: Tensor, causal: bool
@@ -334,19 +310,18 @@ def _backward(
     scale = math.log2(math.e) / math.sqrt(d_head)
     same = dict(GROUP=H // kv_heads, D=d_head, CAUSAL=causal)
 
-    _delta_kernel[triton.cdiv(T, 64), B * H](_rows(out, 64), _rows(grad_out, 64), delta, H, T, D=d_head, M=64)
+    tile = QUERY_BACKWARD[d_head]
+    q, o, g, grad_q = (_rows(tensor, tile.queries) for tensor in (query, out, grad_out, grads[0]))
+    k, v = _rows(key, tile.keys), _rows(value, tile.keys)
+    _query_backward_kernel[triton.cdiv(T, tile.queries), B * H](
+        q, k, v, o, g, grad_q, lse, delta, scale, H, T, S,
+        M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
+    )  # fmt: skip
     tile = KEY_BACKWARD[d_head]
     q, g = _rows(query, tile.queries), _rows(grad_out, tile.queries)
     k, v, grad_k, grad_v = (_rows(tensor, tile.keys) for tensor in (key, value, *grads[1:]))
     _key_backward_kernel[triton.cdiv(S, tile.keys), B * kv_heads](
         q, k, v, g, grad_k, grad_v, lse, delta, scale, kv_heads, T, S,
-        M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
-    )  # fmt: skip
-    tile = QUERY_BACKWARD[d_head]
-    q, g, grad_q = (_rows(tensor, tile.queries) for tensor in (query, grad_out, grads[0]))
-    k, v = _rows(key, tile.keys), _rows(value, tile.keys)
-    _query_backward_kernel[triton.cdiv(T, tile.queries), B * H](
-        q, k, v, g, grad_q, lse, delta, scale, H, T, S,
         M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
     )  # fmt: skip
     return grads

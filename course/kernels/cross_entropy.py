@@ -18,7 +18,7 @@ from course.kernels import check_device
 
 __all__ = ["linear_cross_entropy"]
 
-BLOCK = 8192  # logits a step of the kernel
+BLOCK = 16_384  # logits a step of the kernel
 CHUNK = 4096  # tokens whose logits exist at a time
 
 

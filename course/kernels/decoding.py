@@ -8,7 +8,7 @@ it. What costs time in the plain form is that each of some hundred small kernels
 - a norm needs no pass of its own: its weight is multiplied into the matrix behind it beforehand, and its mean and scale,
   which are sums over the same inputs as the products, are applied to the sum;
 - the cache has its full size from the start, so that addresses never change, and the position is a number on the GPU;
-- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole;
+- so all steps are the same work on the same addresses, and a CUDA graph starts one as a whole; another reads a part of the prompts;
 - for one sequence, on Hopper, each kernel is started while the one before it still runs: it fetches its first weights, which depend
   on nothing, and then waits (programmatic dependent launch).
 """
@@ -25,7 +25,10 @@ from course.model import GPT
 __all__ = ["Decoder"]
 
 # Of a program of a linear layer: its outputs, how many inputs it has at a time, warps.
-ONE_ROW, MORE_ROWS = (2, 512, 2), (32, 128, 4)
+FEW_ROWS, MORE_ROWS = (2, 512, 2), (32, 128, 4)
+KEPT_APART = 2048  # products at most that a program of few rows keeps apart, all in registers
+FEW = 8  # rows up to which a program adds products up itself; the matrix unit takes 16 at least
+PROMPT_ROWS = 32  # of all sequences together, while prompts are read
 KEYS, ATTENTION_WARPS = 256, 8  # of a step of the attention's loop
 CHOICES = 16_384  # of a step over the logits
 
@@ -65,8 +68,8 @@ class Decoder:
         self.rotations = None
         if config.position == "rope":
             self.rotations = rotations(torch.arange(length, device=weight.device), config.d_head, config.theta)
-        self.logits = weight.new_empty(B, config.V)
-        self.graph, self.early = None, _starts_early(weight.device, B)
+        self.part = min(length, max(1, PROMPT_ROWS // B))  # tokens of a prompt that are read at once
+        self.graph = self.prompt_graph = None
 
     @torch.no_grad()
     def generate(self, ids: Tensor, new: int) -> Tensor:
@@ -80,73 +83,90 @@ class Decoder:
         T = ids.shape[1]
         if new < 0 or T + new > self.length:
             raise ValueError(f"{T} tokens and {new} new ones do not fit into a length of {self.length}")
-        self.tokens[:, :T] = ids
-        if T > 1:  # the prompt but its last token is read at once, by the plain form
-            cache = self.model.cache()
-            self.model(ids[:, :-1], cache)
-            for layer, (key, value) in enumerate(zip(cache.keys, cache.values, strict=True)):
-                self.keys[layer, :, :, : T - 1], self.values[layer, :, :, : T - 1] = key, value
+        self.start(ids)
         if self.graph is None and ids.is_cuda:
-            self._capture()
-        self.position.fill_(T - 1)
+            self.graph = captured(self._step)  # it ran once, and writes the same again
+            self.position.fill_(T - 1)
         for _ in range(new):
             self.graph.replay() if self.graph else self._step()
         return self.tokens[:, : T + new].clone()
 
-    def _capture(self) -> None:
-        """Record a step. The two before it compile the kernels; what they write is overwritten when its turn comes."""
-        tokens, stream = self.tokens.clone(), torch.cuda.Stream()
-        self.position.fill_(self.length - 1)
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self._step()
-            self.position.fill_(self.length - 1)
-            self._step()
-            self.position.fill_(self.length - 1)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self._step()
-        self.tokens.copy_(tokens)
+    @torch.no_grad()
+    def start(self, ids: Tensor) -> None:
+        """Take the prompts (B, T): all but the last token of each is read, a part at a time.
+
+        A part may reach beyond the prompt or begin before the last one's end: tokens are read again when their turn comes.
+        """
+        T = ids.shape[1]
+        self.tokens[:, :T] = ids
+        for start in range(0, T - 1, self.part):
+            self.position.fill_(min(start, self.length - self.part))
+            if self.prompt_graph is None and ids.is_cuda:
+                self.prompt_graph = captured(lambda: self.read(self.part))
+            self.prompt_graph.replay() if self.prompt_graph else self.read(self.part)
+        self.position.fill_(T - 1)
 
     def _step(self) -> None:
         """Read the token at `position`, write the likeliest next one behind it, go on."""
-        config, table = self.model.config, self.model.embedding.weight
-        x = table.new_empty(self.B, config.d_model)
-        learned = config.position == "learned"
-        _embed_kernel[(self.B,)](
-            self.tokens, self.position, table, self.model.position.weight if learned else table, x, self.length + 1, config.d_model,
-            LEARNED=learned, WIDTH=triton.next_power_of_2(config.d_model),
-        )  # fmt: skip
-        for index, layer in enumerate(self.layers):
-            mixed = self._attend(layer.projections(x), index)  # (B, d_model)
-            x = layer.out(mixed, add=x)
-            x = layer.down(layer.up(x), add=x)
-        logits = self.head(x, out=self.logits)  # (B, V)
+        self.logits = self.read()  # (B, V)
+        early = _starts_early(self.logits.device, self.B)
         _choose_kernel[(self.B,)](
-            logits, self.tokens, self.position, self.length + 1, config.V, EARLY=self.early,
-            BLOCK=CHOICES, num_warps=16, launch_pdl=self.early,
+            self.logits, self.tokens, self.position, self.tokens.shape[1], self.model.config.V, EARLY=early,
+            BLOCK=CHOICES, num_warps=16, launch_pdl=early,
         )  # fmt: skip
         self.position += 1
 
-    def _attend(self, projected: Tensor, layer: int) -> Tensor:
-        config = self.model.config
-        out = projected.new_empty(self.B, config.d_model)
+    def read(self, new: int = 1) -> Tensor:
+        """The logits of what follows each of the `new` tokens from `position` on, (B new, V). They are in the cache then."""
+        config, table = self.model.config, self.model.embedding.weight
+        x = table.new_empty(self.B * new, config.d_model)
+        learned = config.position == "learned"
+        _embed_kernel[(len(x),)](
+            self.tokens, self.position, table, self.model.position.weight if learned else table, x, self.tokens.shape[1], config.d_model,
+            NEW=new, LEARNED=learned, WIDTH=triton.next_power_of_2(config.d_model),
+        )  # fmt: skip
+        for index, layer in enumerate(self.layers):
+            mixed = self._attend(layer.projections(x), index, new)  # (B new, d_model)
+            x = layer.out(mixed, add=x)
+            x = layer.down(layer.up(x), add=x)
+        return self.head(x)
+
+    def _attend(self, projected: Tensor, layer: int, new: int) -> Tensor:
+        config, early = self.model.config, _starts_early(projected.device, len(projected))
+        out = projected.new_empty(len(projected), config.d_model)
         table = self.rotations if self.rotations is not None else projected
-        _attention_kernel[self.B, config.kv_heads](
-            projected, self.keys[layer], self.values[layer], table, self.position, out, self.length, config.d_head**-0.5,
+        _attention_kernel[len(projected), config.kv_heads](
+            projected, self.keys[layer], self.values[layer], table, self.position, out, self.length, config.d_head**-0.5, NEW=new,
             H=config.n_heads, KV_HEADS=config.kv_heads, HALF=config.d_head // 2, KEYS=KEYS, ROPE=self.rotations is not None,
-            EARLY=self.early, num_warps=ATTENTION_WARPS, launch_pdl=self.early,
+            EARLY=early, num_warps=ATTENTION_WARPS, launch_pdl=early,
         )  # fmt: skip
         return out
 
 
-def _starts_early(device: torch.device, B: int) -> bool:
-    """Whether a kernel is started before the one before it has ended: from Hopper on, for one sequence.
+def captured(step, *generators: torch.Generator) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of what `step` does, which draws anew from the generators at each replay.
+
+    The step before it compiles the kernels, on a stream of its own, as capturing wants it.
+    """
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    for generator in generators:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+def _starts_early(device: torch.device, rows: int) -> bool:
+    """Whether a kernel is started before the one before it has ended: from Hopper on, for few rows.
 
     With 32 the programs that wait took the place of those that work: a step was slower by a seventh.
     """
-    return B == 1 and device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+    return rows <= FEW and device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 class _Layer:
@@ -182,19 +202,22 @@ class _Linear:
             self.norm, self.eps = "layer" if isinstance(norm, nn.LayerNorm) else "rms", norm.eps
         self.sums = self.weight.float().sum(dim=1)  # (N,), of the rounded weights, so that a mean cancels exactly
 
-    def __call__(self, x: Tensor, add: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    def __call__(self, x: Tensor, add: Tensor | None = None) -> Tensor:
         (B, K), N = x.shape, self.weight.shape[0]
-        out = x.new_empty(B, N) if out is None else out
-        gate, early = self.gate or self, _starts_early(x.device, B)
-        # One row: sums of products. More: the matrix unit, which takes 16 rows at least.
-        rows, (columns, width, warps) = (1, ONE_ROW) if B == 1 else (max(16, triton.next_power_of_2(B)), MORE_ROWS)
+        out = x.new_empty(B, N)
+        gate, early, rows = self.gate or self, _starts_early(x.device, B), triton.next_power_of_2(B)
+        if rows <= FEW:
+            columns, width, warps = FEW_ROWS
+            width = min(width, KEPT_APART // (rows * columns))
+        else:
+            (columns, width, warps), rows = MORE_ROWS, max(16, rows)
         bias, gate_bias, added = (
             self.sums if each is None else each for each in (self.bias, gate.bias, add)
         )  # unread where None
         _linear_kernel[(triton.cdiv(N, columns),)](
             x, self.weight, bias, self.sums, gate.weight, gate_bias, gate.sums, added, out, B, N, K, self.eps,
             NORM=self.norm, ACTIVATION=self.activation, BIAS=self.bias is not None, ADD=add is not None,
-            EARLY=early, ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps, launch_pdl=early,
+            EARLY=early, FEW=rows <= FEW, ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps, launch_pdl=early,
         )  # fmt: skip
         return out
 
@@ -202,7 +225,7 @@ class _Linear:
 @triton.jit
 def _linear_kernel(
     x, weight, bias, sums, gate, gate_bias, gate_sums, add, out, B, N, K, eps, NORM: tl.constexpr, ACTIVATION: tl.constexpr,
-    BIAS: tl.constexpr, ADD: tl.constexpr, EARLY: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
+    BIAS: tl.constexpr, ADD: tl.constexpr, EARLY: tl.constexpr, FEW: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """One program: COLUMNS outputs of all rows."""
     rows = tl.arange(0, ROWS)
@@ -210,13 +233,16 @@ def _linear_kernel(
     if ROWS == 1:
         acc = tl.zeros([COLUMNS, WIDTH], tl.float32)
         gate_acc = tl.zeros([COLUMNS, WIDTH], tl.float32)
+    elif FEW:
+        acc = tl.zeros([ROWS, COLUMNS, WIDTH], tl.float32)
+        gate_acc = tl.zeros([ROWS, COLUMNS, WIDTH], tl.float32)
     else:
         acc = tl.zeros([ROWS, COLUMNS], tl.float32)
         gate_acc = tl.zeros([ROWS, COLUMNS], tl.float32)
     total = tl.zeros([ROWS, WIDTH], tl.float32)
     squares = tl.zeros([ROWS, WIDTH], tl.float32)
     inputs = tl.arange(0, WIDTH)
-    if ROWS == 1:  # weights depend on no kernel before: their first tile is under way while that still runs
+    if FEW:  # weights depend on no kernel before: their first tile is under way while that still runs
         w = _tile(weight, columns, inputs, N, K)
         g = _tile(gate, columns, inputs, N, K) if ACTIVATION == "swiglu" else w
     if EARLY:
@@ -224,16 +250,16 @@ def _linear_kernel(
         tl.extra.cuda.gdc_wait()
     for start in range(0, K, WIDTH):
         values = _tile(x, rows, start + inputs, B, K)  # (ROWS, WIDTH)
-        if ROWS == 1:
-            acc = _add_products(acc, values, w, ROWS)
+        if FEW:
+            acc = _add_products(acc, values, w, ROWS, FEW)
             w = _tile(weight, columns, start + WIDTH + inputs, N, K)  # the next; nothing is read beyond the last input
             if ACTIVATION == "swiglu":
-                gate_acc = _add_products(gate_acc, values, g, ROWS)
+                gate_acc = _add_products(gate_acc, values, g, ROWS, FEW)
                 g = _tile(gate, columns, start + WIDTH + inputs, N, K)
         else:  # the compiler reads ahead by itself, for the matrix unit
-            acc = _add_products(acc, values, _tile(weight, columns, start + inputs, N, K), ROWS)
+            acc = _add_products(acc, values, _tile(weight, columns, start + inputs, N, K), ROWS, FEW)
             if ACTIVATION == "swiglu":
-                gate_acc = _add_products(gate_acc, values, _tile(gate, columns, start + inputs, N, K), ROWS)
+                gate_acc = _add_products(gate_acc, values, _tile(gate, columns, start + inputs, N, K), ROWS, FEW)
         if NORM != "none":
             wide = values.to(tl.float32)
             total += wide
@@ -244,9 +270,9 @@ def _linear_kernel(
     inverse = tl.full([ROWS], 1.0, tl.float32)
     if NORM != "none":
         inverse = tl.rsqrt(tl.sum(squares, 1) / K - mean * mean + eps)
-    acc = _finish(acc, mean, inverse, bias, sums, columns, N, NORM, BIAS, ROWS)
+    acc = _finish(acc, mean, inverse, bias, sums, columns, N, NORM, BIAS, ROWS, FEW)
     if ACTIVATION == "swiglu":
-        gate_acc = _finish(gate_acc, mean, inverse, gate_bias, gate_sums, columns, N, NORM, BIAS, ROWS)
+        gate_acc = _finish(gate_acc, mean, inverse, gate_bias, gate_sums, columns, N, NORM, BIAS, ROWS, FEW)
         acc *= gate_acc * tl.sigmoid(gate_acc)
     elif ACTIVATION == "gelu":
         acc = 0.5 * acc * (1 + tl.erf(acc * 0.7071067811865476))
@@ -261,10 +287,14 @@ def _linear_kernel(
 
 
 @triton.jit
-def _finish(acc, mean, inverse, bias, sums, columns, N, NORM: tl.constexpr, BIAS: tl.constexpr, ROWS: tl.constexpr):
-    """Add up what one row has kept apart, then what the norm and the bias do to the sums: (ROWS, COLUMNS)."""
+def _finish(
+    acc, mean, inverse, bias, sums, columns, N, NORM: tl.constexpr, BIAS: tl.constexpr, ROWS: tl.constexpr, FEW: tl.constexpr
+):
+    """Add up what few rows have kept apart, then what the norm and the bias do to the sums: (ROWS, COLUMNS)."""
     if ROWS == 1:
         acc = tl.sum(acc, 1)[None, :]
+    elif FEW:
+        acc = tl.sum(acc, 2)
     if NORM != "none":
         acc -= mean[:, None] * tl.load(sums + columns, mask=columns < N, other=0.0)[None, :]
         acc *= inverse[:, None]
@@ -279,57 +309,61 @@ def _tile(matrix, rows, columns, n, d):
 
 
 @triton.jit
-def _add_products(acc, values, w, ROWS: tl.constexpr):
-    """For one row the products are kept apart, (COLUMNS, WIDTH), and added up at the end."""
+def _add_products(acc, values, w, ROWS: tl.constexpr, FEW: tl.constexpr):
+    """For few rows the products are kept apart, (ROWS, COLUMNS, WIDTH), and added up at the end; one row has two axes, which is faster."""
     if ROWS == 1:
         return acc + w.to(tl.float32) * values.to(tl.float32)
+    elif FEW:
+        return acc + w.to(tl.float32)[None, :, :] * values.to(tl.float32)[:, None, :]
     else:
         return tl.dot(values, w.T, acc)
 
 
 @triton.jit
 def _attention_kernel(
-    projected, keys, values, rotations, position, out, length, scale, H: tl.constexpr, KV_HEADS: tl.constexpr, HALF: tl.constexpr,
-    KEYS: tl.constexpr, ROPE: tl.constexpr, EARLY: tl.constexpr,
+    projected, keys, values, rotations, position, out, length, scale, NEW: tl.constexpr, H: tl.constexpr, KV_HEADS: tl.constexpr,
+    HALF: tl.constexpr, KEYS: tl.constexpr, ROPE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One program: one sequence, one head of keys with the queries of its group. It writes the new key and value into the cache."""
+    """One program: one of a sequence's NEW tokens, one head of keys with the queries of its group.
+
+    It writes the token's key and value into the cache. Those of new tokens before it, which other programs write, it takes from `projected`.
+    """
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
-    b, kv = tl.program_id(0), tl.program_id(1)
-    S = tl.load(position)  # tokens before this one
-    pairs = tl.arange(0, HALF)
-    row = projected + b * (H + 2 * KV_HEADS) * 2 * HALF
-    left = tl.load(row + (H + kv) * 2 * HALF + pairs).to(tl.float32)  # the new key, as two halves
-    right = tl.load(row + (H + kv) * 2 * HALF + HALF + pairs).to(tl.float32)
-    new_value = tl.load(row + (H + KV_HEADS + kv) * 2 * HALF + tl.arange(0, 2 * HALF))
-    cos = tl.full([HALF], 1.0, tl.float32)
-    sin = tl.zeros([HALF], tl.float32)
-    if ROPE:
-        cos = tl.load(rotations + S * HALF + pairs)
-        sin = tl.load(rotations + (length + S) * HALF + pairs)
-        left, right = left * cos - right * sin, left * sin + right * cos
+    b, i, kv = tl.program_id(0) // NEW, tl.program_id(0) % NEW, tl.program_id(1)
+    S = tl.load(position)  # tokens before the new ones
+    pairs, wide = tl.arange(0, HALF), tl.arange(0, 2 * HALF)
+    width = (H + 2 * KV_HEADS) * 2 * HALF
+    first = projected + b * NEW * width
     keys += (b * KV_HEADS + kv).to(tl.int64) * length * 2 * HALF
     values += (b * KV_HEADS + kv).to(tl.int64) * length * 2 * HALF
-    tl.store(keys + S * 2 * HALF + pairs, left.to(keys.dtype.element_ty))
-    tl.store(keys + S * 2 * HALF + HALF + pairs, right.to(keys.dtype.element_ty))
-    tl.store(values + S * 2 * HALF + tl.arange(0, 2 * HALF), new_value)
+    left, right = _rotated(first + i * width + (H + kv) * 2 * HALF, rotations, S + i, length, HALF, ROPE)
+    own_value = tl.load(first + i * width + (H + KV_HEADS + kv) * 2 * HALF + wide)
+    tl.store(keys + (S + i) * 2 * HALF + pairs, left.to(keys.dtype.element_ty))
+    tl.store(keys + (S + i) * 2 * HALF + HALF + pairs, right.to(keys.dtype.element_ty))
+    tl.store(values + (S + i) * 2 * HALF + wide, own_value)
 
     for h in range(kv * (H // KV_HEADS), (kv + 1) * (H // KV_HEADS)):
-        a = tl.load(row + h * 2 * HALF + pairs).to(tl.float32)
-        c = tl.load(row + h * 2 * HALF + HALF + pairs).to(tl.float32)
-        if ROPE:
-            a, c = a * cos - c * sin, a * sin + c * cos
+        a, c = _rotated(first + i * width + h * 2 * HALF, rotations, S + i, length, HALF, ROPE)
         top = tl.sum(a * left + c * right, 0) * scale  # the online softmax starts with the token itself
         total = 1.0
-        acc = new_value.to(tl.float32)
+        acc = own_value.to(tl.float32)
+        for j in range(0, i):
+            k_left, k_right = _rotated(first + j * width + (H + kv) * 2 * HALF, rotations, S + j, length, HALF, ROPE)
+            v = tl.load(first + j * width + (H + KV_HEADS + kv) * 2 * HALF + wide)
+            score = tl.sum(a * k_left + c * k_right, 0) * scale
+            higher = tl.maximum(top, score)
+            shrink = tl.exp(top - higher)
+            acc = acc * shrink + tl.exp(score - higher) * v.to(tl.float32)
+            total = total * shrink + tl.exp(score - higher)
+            top = higher
         for start in range(0, S, KEYS):
             seen = start + tl.arange(0, KEYS)
             at = seen[:, None] * 2 * HALF + pairs[None, :]
             inside = (seen < S)[:, None] & (pairs >= 0)[None, :]
             k_left = tl.load(keys + at, mask=inside, other=0.0).to(tl.float32)
             k_right = tl.load(keys + at + HALF, mask=inside, other=0.0).to(tl.float32)
-            wide = tl.arange(0, 2 * HALF)
             v = tl.load(
                 values + seen[:, None] * 2 * HALF + wide[None, :], mask=(seen < S)[:, None] & (wide >= 0)[None, :], other=0.0
             )
@@ -341,18 +375,34 @@ def _attention_kernel(
             acc = acc * shrink + tl.sum(weights[:, None] * v.to(tl.float32), 0)
             total = total * shrink + tl.sum(weights, 0)
             top = higher
-        tl.store(out + (b * H + h) * 2 * HALF + tl.arange(0, 2 * HALF), (acc / total).to(out.dtype.element_ty))
+        tl.store(out + ((b * NEW + i) * H + h) * 2 * HALF + wide, (acc / total).to(out.dtype.element_ty))
 
 
 @triton.jit
-def _embed_kernel(tokens, position, embedding, positions, x, length, d, LEARNED: tl.constexpr, WIDTH: tl.constexpr):
-    b, at = tl.program_id(0), tl.load(position)
+def _rotated(row, rotations, at, length, HALF: tl.constexpr, ROPE: tl.constexpr):
+    """A head's query or key in two halves, turned by the angles of its position."""
+    pairs = tl.arange(0, HALF)
+    left = tl.load(row + pairs).to(tl.float32)
+    right = tl.load(row + HALF + pairs).to(tl.float32)
+    if ROPE:
+        cos = tl.load(rotations + at * HALF + pairs)
+        sin = tl.load(rotations + (length + at) * HALF + pairs)
+        left, right = left * cos - right * sin, left * sin + right * cos
+    return left, right
+
+
+@triton.jit
+def _embed_kernel(
+    tokens, position, embedding, positions, x, length, d, NEW: tl.constexpr, LEARNED: tl.constexpr, WIDTH: tl.constexpr
+):
+    row = tl.program_id(0)
+    b, at = row // NEW, tl.load(position) + row % NEW
     columns = tl.arange(0, WIDTH)
     token = tl.load(tokens + b * length + at)
     values = tl.load(embedding + token * d + columns, mask=columns < d).to(tl.float32)
     if LEARNED:
         values += tl.load(positions + at * d + columns, mask=columns < d).to(tl.float32)
-    tl.store(x + b * d + columns, values.to(x.dtype.element_ty), mask=columns < d)
+    tl.store(x + row * d + columns, values.to(x.dtype.element_ty), mask=columns < d)
 
 
 @triton.jit

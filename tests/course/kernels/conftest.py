@@ -50,6 +50,17 @@ def agree(drawn):
     return check
 
 
+@pytest.fixture
+def small_programs(monkeypatch):
+    """Of the decoder: several steps of each loop, and few programs, since the interpreter takes one after the other."""
+    from course.kernels import decoding
+
+    for name in ("FEW_ROWS", "MORE_ROWS"):
+        monkeypatch.setattr(decoding, name, (64, 32, 4))
+    for name, size in {"FEW": 4, "PROMPT_ROWS": 6, "CHOICES": 16, "KEYS": 4}.items():
+        monkeypatch.setattr(decoding, name, size)
+
+
 def _with_gradients(f, inputs, drawn):
     inputs = [each.detach().clone(memory_format=torch.preserve_format).requires_grad_() for each in inputs]
     out = f(*inputs)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from course.kernels import decoding
 from course.kernels.decoding import Decoder
 from course.model import GPT, Config
 
@@ -11,6 +10,8 @@ LLAMA = dict(V=61, d_model=64, n_layers=1, n_heads=4, n_kv_heads=2, d_ff=40)
 GPT2 = dict(
     V=61, d_model=48, n_layers=2, n_heads=3, T_max=32, norm="layer", position="learned", ffn="gelu_tanh", tied=True, bias=True
 )
+pytestmark = pytest.mark.usefixtures("small_programs")
+
 MODELS = {
     "llama": LLAMA, "gpt-2": GPT2, "gelu": GPT2 | {"ffn": "gelu", "tied": False}, "llama with biases": LLAMA | {"bias": True},
 }  # fmt: skip
@@ -26,37 +27,41 @@ def model_of(config: dict, device, dtype=torch.float16) -> GPT:
     return model.to(device, dtype).requires_grad_(False)
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """Several steps of each loop, and few programs, since the interpreter takes one after the other."""
-    for name in ("ONE_ROW", "MORE_ROWS"):
-        monkeypatch.setattr(decoding, name, (64, 32, 4))
-    monkeypatch.setattr(decoding, "CHOICES", 16)
-    monkeypatch.setattr(decoding, "KEYS", 16)
-
-
-@pytest.mark.parametrize("B", [1, 3])
+@pytest.mark.parametrize("B", [1, 3, 5])
 @pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
 def test_logits_and_tokens_are_those_of_the_model(config, B, device):
     model = model_of(config, device)
-    ids = torch.randint(61, (B, 18), generator=torch.Generator().manual_seed(1)).to(device)
-    decoder = Decoder(model, B, 24)
+    ids = torch.randint(61, (B, 6), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, B, 8)
     tokens = decoder.generate(ids, 2)
-    assert tokens.shape == (B, 20) and torch.equal(tokens[:, :18], ids)
-    exact = model.double()(tokens[:, :-1])  # (B, 19, V): what the model makes of the decoder's own tokens
+    assert tokens.shape == (B, 8) and torch.equal(tokens[:, :6], ids)
+    exact = model.double()(tokens[:, :-1])  # (B, 7, V): what the model makes of the decoder's own tokens
     error = (decoder.logits.double() - exact[:, -1]).norm() / exact[:, -1].norm()
     assert float(error) < 4e-3
-    best = exact[:, 17:].max(dim=-1).values
-    taken = exact[:, 17:].gather(-1, tokens[:, 18:, None])[..., 0]
+    best = exact[:, 5:].max(dim=-1).values
+    taken = exact[:, 5:].gather(-1, tokens[:, 6:, None])[..., 0]
     assert bool((best - taken <= 1e-2 * exact.std()).all())  # the likeliest, but for a tie within rounding
+
+
+@pytest.mark.parametrize("new", [2, 5])
+@pytest.mark.parametrize("config", [LLAMA, GPT2], ids=["llama", "gpt-2"])
+def test_several_new_tokens_are_read_at_once(config, new, device):
+    model = model_of(config, device)
+    ids = torch.randint(61, (2, 4 + new), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, 2, 10)
+    decoder.tokens[:, : 4 + new] = ids
+    decoder.start(ids[:, :5])
+    logits = decoder.read(new).double().view(2, new, -1)
+    exact = model.double()(ids)[:, 4:]  # (2, new, V)
+    assert float((logits - exact).norm() / exact.norm()) < 4e-3
 
 
 def test_a_second_prompt_sees_nothing_of_the_first(device):
     model = model_of(LLAMA, device)
-    decoder = Decoder(model, 1, 24)
+    decoder = Decoder(model, 1, 14)
     first, second = (torch.randint(61, (1, n), generator=torch.Generator().manual_seed(n)).to(device) for n in (12, 1))
     decoder.generate(first, 1)
-    assert torch.equal(decoder.generate(second, 2), Decoder(model, 1, 24).generate(second, 2))
+    assert torch.equal(decoder.generate(second, 2), Decoder(model, 1, 14).generate(second, 2))
     assert torch.equal(decoder.generate(second, 0), second)
 
 
