@@ -38,7 +38,7 @@ def trained(name: str, learned: torch.Tensor, checked: torch.Tensor) -> tuple[GP
         trainer.take_step()
     loss, size = trainer.evaluate(checked), sum(p.numel() for p in trainer.model.parameters())
     print(name, size, loss, flush=True)
-    return trainer.model.bfloat16().requires_grad_(False), {**MODELS[name], "parameters": size, "held_out_nats": round(loss, 3)}
+    return trainer.model.bfloat16().requires_grad_(False), {**MODELS[name], "parameters": size, "validation_nats": round(loss, 3)}
 
 
 def measured(target: GPT, draft: GPT, prompts: torch.Tensor, guesses: int, temperature: float, fast: bool) -> dict:

@@ -35,6 +35,8 @@ def page(records: dict[str, dict]) -> str:
     attention, memory, loss, decoding = (records[name] for name in ("attention", "memory_bound", "cross_entropy", "decoding"))
     training, speculative = records["training"], records["speculative"]
     fastest, peer = (training["forms"][name] for name in ("ours", "hugging_face_compiled"))
+    compiled = [one for one in training["tried"] if one["form"] == "hugging_face_compiled"]
+    like_ours = next(one for one in compiled if one["weights"].startswith("float32"))
     several = training["several"]
     ceilings, versions = attention["ceilings"], attention["versions"]
     head = attention["results"][0]
@@ -90,14 +92,16 @@ likeliest each time; by the wall clock, prompt included. The bound is what a cop
 
 {_table(["sequences", "form", "tokens a second", "share of the bound"], [[str(one["B"]), NAMES[name], f"{form['tokens_per_s']:,}", f"{form['share_of_bound']:.1%}"] for one in decoding["results"] for name, form in one["forms"].items()])}
 
+{_note(decoding)}
+
 ### Guesses of a small model
 
 A draft guesses some tokens, the target checks all of them in one pass, and what comes out has exactly the target's distribution
 (`course.kernels.speculative`). On one {speculative["card"]}, a target of {speculative["models"]["target"]["parameters"] / 1e6:.0f} million parameters and a draft of
-{speculative["models"]["draft"]["parameters"] / 1e6:.2f}, both trained for {speculative["training_steps"]} steps and run in the plain form; {speculative["new"]} new tokens
-after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts. Temperature 0 takes the likeliest token:
+{speculative["models"]["draft"]["parameters"] / 1e6:.2f}, both trained for {speculative["training_steps"]} steps; {speculative["new"]} new tokens
+after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts, of the plain form {len(speculative["results"][-1]["seconds"]["all"])}. Temperature 0 takes the likeliest token:
 
-{_table(["temperature", "guesses", "kept", "tokens a pass", "tokens a second", "against no draft"], [[f"{one['temperature']:g}", str(one["guesses"]), "–" if one["kept"] is None else f"{one['kept']:.0%}", f"{one['tokens_per_pass']:.2f}", f"{one['tokens_per_s']:.0f}", f"{one['speed_up']:.2f}"] for one in speculative["results"]])}
+{_table(["form", "temperature", "guesses", "kept", "tokens a pass", "tokens a second", "against no draft"], [[one["form"], f"{one['temperature']:g}", str(one["guesses"]), "–" if one["kept"] is None else f"{one['kept']:.0%}", f"{one['tokens_per_pass']:.2f}", f"{one['tokens_per_s']:.0f}", f"{one['speed_up']:.2f}"] for one in speculative["results"]])}
 
 {_note(speculative)}
 
@@ -105,7 +109,8 @@ after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts. Tem
 
 `experiments/train_gpt.py` trains the course's GPT. {training["model"]}, {training["T"]} tokens, {training["windows"]} windows a step, on one
 {training["card"]}: **{fastest["tokens_per_s"]:,} tokens a second, {fastest["share_of_peak"]:.1%} of {training["peak_flop_per_s"] / 1e12:.0f} TFLOP/s**, which is
-{fastest["tokens_per_s"] / peer["tokens_per_s"]:.2f} times Hugging Face's model under torch.compile. Counted are 6 N + 12 n_layers d_model T operations a token, N the
+{fastest["tokens_per_s"] / like_ours["tokens_per_s"]:.2f} times Hugging Face's model under torch.compile with float32 weights, as ours are, and
+{fastest["tokens_per_s"] / peer["tokens_per_s"]:.2f} times its fastest form, with weights in {peer["weights"]}. Counted are 6 N + 12 n_layers d_model T operations a token, N the
 {training["parameters"] / 1e6:.1f} million parameters without positions; the causal mask is not taken off.
 
 {_table(["form", "weights", "windows at once", "milliseconds a step", "tokens a second", "share of the peak"], [[NAMES[one["form"]] if one["form"] != "ours" else "`train_gpt.py`", one["weights"], str(one["micro"]), f"{one['step']['median']:.0f}", f"{one['tokens_per_s']:,}", f"{one['share_of_peak']:.1%}"] for one in training["tried"]])}
