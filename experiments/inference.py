@@ -30,11 +30,11 @@ from course.model import GPT, Config  # noqa: E402
 from course.tokens import bpe_decode, bpe_encode  # noqa: E402
 
 RECORD = ROOT / "course" / "data" / "records" / "inference.json"
-FULL = {"prompts": 20, "lengths": [64, 128, 256, 512, 1024], "batches": [1, 2, 4, 8, 16, 32, 64], "rounds": 10}
+FULL = {"prompts": 16, "lengths": [64, 128, 256, 512, 1024], "batches": [1, 2, 4, 8, 16, 32, 64], "rounds": 6}
 SMALL = {"prompts": 8, "lengths": [64, 256], "batches": [1, 16], "rounds": 2}
 WIDE = {"V": 256, "d_model": 1024, "n_layers": 4, "n_heads": 8}
-TEXTS = {"held_out": 200_000, "prompt": 16, "new": 40, "piece": 4}  # characters that experiments/training.py held out; tokens
-STUDENT = {8: 2.365, 20: 2.093}  # 97.5% points of Student's t, by number of prompts
+TEXTS = {"held_out": 200_000, "prompt": 16, "new": 80, "piece": 4}  # characters that experiments/training.py held out; tokens
+STUDENT = {8: 2.365, 16: 2.131}  # 97.5% points of Student's t, by number of prompts
 
 
 def fastest(steps: dict, rounds: int) -> dict:
@@ -97,18 +97,17 @@ def chosen(choose):
 
 RULES = {
     "greedy": chosen(lambda z, _: greedy(z)),
-    "beam of 2": searched(2),
-    "beam of 8": searched(8),
+    "beam of 4": searched(4),
     "top-p 0.5": chosen(lambda z, g: sample_top_p(z, 0.5, generator=g)),
     "top-p 0.9": chosen(lambda z, g: sample_top_p(z, 0.9, generator=g)),
     "top-k 40": chosen(lambda z, g: sample(keep_top_k(z, 40), generator=g)),
     "min-p 0.1": chosen(lambda z, g: sample(keep_min_p(z, 0.1), generator=g)),
     "sampled": chosen(lambda z, g: sample(z, generator=g)),
 }
-TIMED = ("greedy", "beam of 2", "top-p 0.9", "sampled")
+TIMED = ("greedy", "beam of 4", "top-p 0.9", "sampled")
 
 
-def whole_texts(rounds: int, new: int = 100) -> list[dict]:
+def whole_texts(rounds: int, new: int = 64) -> list[dict]:
     """Seconds for so many tokens behind BOS, with the cache and without, for some of the rules."""
     (model, _), steps = load_gpt(), {}
     ids = torch.tensor([[model.config.V - 1]])
@@ -214,7 +213,7 @@ def main() -> None:
         "seeds": [0],
         "interval": "95% of the mean over prompts, Student's t",
         "steps": single_steps(size["lengths"], size["rounds"]),
-        "whole_texts": whole_texts(min(3, size["rounds"])),
+        "whole_texts": whole_texts(2),
         "batches": batches(size["batches"], size["rounds"]),
         "texts": likely_texts(size["prompts"]),
         "gpu": on_gpu(),

@@ -126,7 +126,7 @@ def test_length_changes_the_ranking():
 @pytest.mark.receipt("ch12-likely", "measured")
 def test_likely_texts_repeat_themselves():
     record = data.record("inference")
-    assert record["mode"] == "full" and record["settings"]["prompts"] == 20
+    assert record["mode"] == "full" and record["settings"]["prompts"] == 16
     rows = {row["way"]: row for row in record["texts"]}
 
     def low(name, what):
