@@ -1,6 +1,6 @@
 """What generating costs, and what the likeliest text looks like, with the trained GPT that ships with the course.
 
-    python experiments/inference.py            # a CPU, about a minute
+    python experiments/inference.py            # a CPU, one to two minutes
     python experiments/inference.py --small    # a CPU, some seconds
 
 Seconds of one step with the cache and without it, and of a whole text by each rule; tokens a second against the number of
