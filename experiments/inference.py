@@ -116,7 +116,8 @@ def whole_texts(rounds: int, new: int = 64) -> list[dict]:
             steps[name, cached] = lambda way=RULES[name], cached=cached: way(model, ids, new, seeded(0), cached)
     times = fastest(steps, rounds)
     return [
-        {"way": name, "new": new, "cached_s": round(times[name, True], 3), "whole_s": round(times[name, False], 3)} for name in TIMED
+        {"way": name, "new": new, "cached_s": round(times[name, True], 3), "whole_s": round(times[name, False], 3)}
+        for name in TIMED
     ]
 
 

@@ -79,7 +79,11 @@ def test_draws_have_the_probabilities():
     drawn = sample_top_p(z, 0.8, generator=torch.Generator().manual_seed(0)).bincount(minlength=4) / len(z)
     assert torch.allclose(drawn, torch.tensor([2.0, 1.0, -math.inf, -math.inf]).softmax(-1), atol=4 * 0.5 / math.sqrt(len(z)))
     assert (sample_top_p(z, 0.8, tau=1e-38) == 0).all() and (sample(z, 1e-38) == 0).all()
-    for dtype in (torch.float16, torch.float32, torch.float64):  # colder and hotter than float32 can say, a filtered token among them
+    for dtype in (
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    ):  # colder and hotter than float32 can say, a filtered token among them
         few = torch.tensor([[1.0, 1.0, 0.0, -math.inf]], dtype=dtype).expand(2_000, 4)
         cold, hot = (sample(few, tau, torch.Generator().manual_seed(0)).unique().tolist() for tau in (5e-324, 1e308))
         assert cold == [0, 1] and hot == [0, 1, 2]
