@@ -1,8 +1,7 @@
 """Choosing tokens, remembering keys and values, and what both cost: the reference code of chapter ch12."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -93,27 +92,30 @@ def greedy(logits: Tensor) -> Tensor:
     return _order(logits)[..., 0]
 
 
+def _tempered(logits: Tensor, tau: float) -> Tensor:
+    """(..., V), float64, logits / tau up to a constant: at most 0, so that no tau, however small, makes it overflow to nan."""
+    if not 0 < tau < math.inf:
+        raise ValueError(f"tau must be positive and finite, got {tau}: for the limit at 0 take greedy")
+    exact = logits.double()  # float32 would make 0 of a tau below 1e-45, and inf of one above 3e38
+    return (exact - exact.amax(dim=-1, keepdim=True)) / tau
+
+
 def sample(logits: Tensor, tau: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """A token drawn from softmax(logits / tau): (B, V) → (B,) ids.
+    """A token drawn from softmax(logits / tau), computed in float64: (B, V) → (B,) ids.
 
     Raises:
-        ValueError: if tau is not positive: for the limit at 0 take `greedy`.
+        ValueError: if tau is not positive and finite: for the limit at 0 take `greedy`.
     """
-    if not tau > 0:
-        raise ValueError(f"tau must be positive, got {tau}: for the limit at 0 take greedy")
-    lead = logits - logits.amax(dim=-1, keepdim=True)  # at most 0, so that a small tau does not overflow
-    return torch.multinomial((lead / tau).softmax(dim=-1), 1, generator=generator)[:, 0]
+    return torch.multinomial(_tempered(logits, tau).softmax(dim=-1), 1, generator=generator)[:, 0]
 
 
 def sample_top_p(logits: Tensor, p: float, tau: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """A token drawn from the nucleus, temperature first, then the filter: (B, V) → (B,) ids.
 
     Raises:
-        ValueError: if p is not in (0, 1] or tau is not positive.
+        ValueError: if p is not in (0, 1] or tau is not positive and finite.
     """
-    if not tau > 0:
-        raise ValueError(f"tau must be positive, got {tau}: for the limit at 0 take greedy")
-    return sample(keep_top_p((logits - logits.amax(dim=-1, keepdim=True)) / tau, p), generator=generator)
+    return sample(keep_top_p(_tempered(logits, tau), p), generator=generator)
 
 
 # ---------------------------------------------------------------- from tokens to a text
@@ -180,45 +182,37 @@ def beam(
     return sorted(((total / len(ids) ** alpha, ids) for total, ids in done + live), key=lambda found: -found[0])
 
 
-class CountModel:
-    """A language model of characters by counting: the next one given the last `order` − 1.
-
-    A context seen rarely leans on the next shorter one: p = (count + prior · p_shorter) / (total + prior), down to equal
-    chances for all characters.
+def following(model: GPT, ids: Tensor, cached: bool = True) -> Callable[[tuple[int, ...]], Tensor]:
+    """What `beam` asks a GPT: the tokens chosen so far behind ids → (V,) log-probabilities of the next one.
 
     Args:
-        text: what to count; its characters, sorted, are the vocabulary.
-        order: how many characters a count spans, at least 1.
-        prior: how many counts the shorter context is worth.
+        model: gives logits (B, T, V).
+        ids: (1, T) integers, the text to continue, at least one token.
+        cached: whether each beginning keeps its keys and values: then it is asked only for tokens behind a beginning of the step before.
+
+    Raises:
+        ValueError: if ids is not one sequence.
     """
+    if ids.ndim != 2 or len(ids) != 1:
+        raise ValueError(f"ids is one sequence, (1, T), got {tuple(ids.shape)}")
+    caches = {}  # by the tokens chosen
 
-    def __init__(self, text: str, order: int = 6, prior: float = 1.0):
-        self.vocabulary, self.order, self.prior = sorted(set(text)), order, prior
-        self.id_of = {character: i for i, character in enumerate(self.vocabulary)}
-        self.counts: dict[str, Counter[int]] = defaultdict(Counter)
-        for length in range(order):
-            for i in range(length, len(text)):
-                self.counts[text[i - length : i]][self.id_of[text[i]]] += 1
+    @torch.no_grad()
+    def log_probs(chosen: tuple[int, ...]) -> Tensor:
+        new = torch.cat([ids, ids.new_tensor([chosen])], dim=1) if chosen else ids  # (1, T + n)
+        if not cached:
+            return model(new)[0, -1].log_softmax(dim=-1)
+        cache = model.cache()
+        if chosen:
+            cache.keys, cache.values = (list(kept) for kept in caches[chosen[:-1]])  # other beginnings share these tensors
+            new = new[:, -1:]
+        logits = model(new, cache)[0, -1]
+        for old in [key for key in caches if len(key) < len(chosen) - 1]:
+            del caches[old]
+        caches[chosen] = cache.keys, cache.values
+        return logits.log_softmax(dim=-1)
 
-    def log_probs(self, ids: Sequence[int]) -> Tensor:
-        """Ids so far → (V,) float64, the log-probability of each next character."""
-        context = self.decode(ids[-(self.order - 1) :] if self.order > 1 else ())
-        probs = torch.full((len(self.vocabulary),), 1 / len(self.vocabulary), dtype=torch.float64)
-        for length in range(len(context) + 1):
-            seen = self.counts.get(context[len(context) - length :])
-            if not seen:
-                break
-            probs = self.prior * probs
-            probs[list(seen)] += torch.tensor(list(seen.values()), dtype=torch.float64)
-            probs = probs / (seen.total() + self.prior)
-        return probs.log()
-
-    def encode(self, text: str) -> tuple[int, ...]:
-        """Raises KeyError at a character that was never counted."""
-        return tuple(self.id_of[character] for character in text)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return "".join(self.vocabulary[i] for i in ids)
+    return log_probs
 
 
 # ---------------------------------------------------------------- what it costs

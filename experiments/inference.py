@@ -1,10 +1,10 @@
-"""What generating costs, and what the likeliest text looks like.
+"""What generating costs, and what the likeliest text looks like, with the trained GPT that ships with the course.
 
-    python experiments/inference.py            # a CPU, some minutes
-    python experiments/inference.py --small    # a CPU, under a minute
+    python experiments/inference.py            # a CPU, one to two minutes
+    python experiments/inference.py --small    # a CPU, some seconds
 
-Seconds of one step with the cache and without it; tokens a second against the number of sequences; and how probable and
-how repetitive the texts are that different ways of choosing make of a character model. The same on a GPU is in the record
+Seconds of one step with the cache and without it, and of a whole text by each rule; tokens a second against the number of
+sequences; and how probable and how repetitive the texts are that different rules make. The same on a GPU is in the record
 of benchmarks/decoding.py, of which the figures are taken over. Writes course/data/records/inference.json.
 """
 
@@ -24,16 +24,17 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from course import data  # noqa: E402
-from course.inference import CountModel, beam, greedy, pass_flops, sample, sample_top_p  # noqa: E402
+from course.checkpoint import load_gpt  # noqa: E402
+from course.inference import beam, following, generate, greedy, keep_min_p, keep_top_k, pass_flops, sample, sample_top_p  # noqa: E402
 from course.model import GPT, Config  # noqa: E402
+from course.tokens import bpe_decode, bpe_encode  # noqa: E402
 
 RECORD = ROOT / "course" / "data" / "records" / "inference.json"
-FULL = {"prompts": 40, "lengths": [64, 128, 256, 512, 1024], "batches": [1, 2, 4, 8, 16, 32, 64], "rounds": 15}
-SMALL = {"prompts": 8, "lengths": [64, 256], "batches": [1, 16], "rounds": 3}
-SIZES = {"V": 256, "d_model": 256, "n_layers": 4, "n_heads": 8}
+FULL = {"prompts": 16, "lengths": [64, 128, 256, 512, 1024], "batches": [1, 2, 4, 8, 16, 32, 64], "rounds": 6}
+SMALL = {"prompts": 8, "lengths": [64, 256], "batches": [1, 16], "rounds": 2}
 WIDE = {"V": 256, "d_model": 1024, "n_layers": 4, "n_heads": 8}
-COUNTED = {"characters": 400_000, "order": 6, "prompt": 30, "new": 100, "piece": 8}
-STUDENT = {8: 2.365, 40: 2.023}  # 97.5% points of Student's t, by number of prompts
+TEXTS = {"held_out": 200_000, "prompt": 16, "new": 80, "piece": 4}  # characters that experiments/training.py held out; tokens
+STUDENT = {8: 2.365, 16: 2.131}  # 97.5% points of Student's t, by number of prompts
 
 
 def fastest(steps: dict, rounds: int) -> dict:
@@ -67,8 +68,7 @@ def next_token(model: GPT, ids: torch.Tensor):
 @torch.no_grad()
 def single_steps(lengths: list[int], rounds: int) -> list[dict]:
     """Milliseconds for the logits of the last of so many tokens, with the others cached and without."""
-    torch.manual_seed(0)
-    model, steps, rows = GPT(Config(**SIZES)), {}, []
+    (model, _), steps, rows = load_gpt(), {}, []
     for length in lengths:
         ids = torch.randint(model.config.V, (1, length), generator=torch.Generator().manual_seed(length))
         steps["cached", length], cache = next_token(model, ids)
@@ -80,34 +80,58 @@ def single_steps(lengths: list[int], rounds: int) -> list[dict]:
     return [row | {f"{way}_ms": round(1e3 * times[way, row["length"]], 3) for way in ("cached", "whole")} for row in rows]
 
 
-# ---------------------------------------------------------------- likely texts
-
-
-def repeated(text: str, piece: int) -> float:
-    """The share of pieces of so many characters that stood in the text before."""
-    pieces = [text[i : i + piece] for i in range(len(text) - piece + 1)]
-    return 1 - len(set(pieces)) / len(pieces)
-
-
-def grown(model: CountModel, prompt: tuple[int, ...], new: int, choose) -> tuple[int, ...]:
-    ids = prompt
-    for _ in range(new):
-        ids = (*ids, int(choose(model.log_probs(ids)[None])[0]))
-    return ids[len(prompt) :]
+# ---------------------------------------------------------------- rules
 
 
 def searched(width: int):
-    return lambda model, prompt, new, _: beam(lambda ids: model.log_probs(prompt + ids), new, width)[0][1]
+    def way(model, ids, new, generator, cached=True):
+        found = [beam(following(model, prompt, cached), new, width)[0][1] for prompt in ids.split(1)]
+        return torch.cat([ids, torch.tensor(found)], dim=1)
+
+    return way
 
 
-WAYS = {
-    "greedy": lambda model, prompt, new, _: grown(model, prompt, new, greedy),
+def chosen(choose):
+    return lambda model, ids, new, generator, cached=True: generate(model, ids, new, lambda z: choose(z, generator), cached)
+
+
+RULES = {
+    "greedy": chosen(lambda z, _: greedy(z)),
     "beam of 4": searched(4),
-    "beam of 16": searched(16),
-    "top-p 0.5": lambda model, prompt, new, g: grown(model, prompt, new, lambda z: sample_top_p(z, 0.5, generator=g)),
-    "top-p 0.9": lambda model, prompt, new, g: grown(model, prompt, new, lambda z: sample_top_p(z, 0.9, generator=g)),
-    "sampled": lambda model, prompt, new, g: grown(model, prompt, new, lambda z: sample(z, generator=g)),
+    "top-p 0.5": chosen(lambda z, g: sample_top_p(z, 0.5, generator=g)),
+    "top-p 0.9": chosen(lambda z, g: sample_top_p(z, 0.9, generator=g)),
+    "top-k 40": chosen(lambda z, g: sample(keep_top_k(z, 40), generator=g)),
+    "min-p 0.1": chosen(lambda z, g: sample(keep_min_p(z, 0.1), generator=g)),
+    "sampled": chosen(lambda z, g: sample(z, generator=g)),
 }
+TIMED = ("greedy", "beam of 4", "top-p 0.9", "sampled")
+
+
+def whole_texts(rounds: int, new: int = 64) -> list[dict]:
+    """Seconds for so many tokens behind BOS, with the cache and without, for some of the rules."""
+    (model, _), steps = load_gpt(), {}
+    ids = torch.tensor([[model.config.V - 1]])
+    for name in TIMED:
+        for cached in (True, False):
+            steps[name, cached] = lambda way=RULES[name], cached=cached: way(model, ids, new, seeded(0), cached)
+    times = fastest(steps, rounds)
+    return [
+        {"way": name, "new": new, "cached_s": round(times[name, True], 3), "whole_s": round(times[name, False], 3)}
+        for name in TIMED
+    ]
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+# ---------------------------------------------------------------- likely texts
+
+
+def repeated(ids: list[int], piece: int) -> float:
+    """The share of pieces of so many tokens that stood in the text before."""
+    pieces = [tuple(ids[i : i + piece]) for i in range(len(ids) - piece + 1)]
+    return 1 - len(set(pieces)) / len(pieces)
 
 
 def interval(numbers: list[float]) -> list[float]:
@@ -116,25 +140,29 @@ def interval(numbers: list[float]) -> list[float]:
     return [round(statistics.mean(numbers), 4), round(half, 4)]
 
 
+@torch.no_grad()
 def likely_texts(prompts: int) -> list[dict]:
-    s = COUNTED
-    text = data.read("austen", s["characters"] + 1_000 * prompts)
-    model = CountModel(text[: s["characters"]], s["order"])
-    places = range(s["characters"], len(text), 1_000)
-    known = [text[i : i + s["prompt"] + s["new"]] for i in places]
-    known = [model.encode("".join(c for c in piece if c in model.id_of)) for piece in known]
+    """Each rule behind so many places of the novel that the model has not read."""
+    (model, merges), s = load_gpt(), TEXTS
+    text, length = data.read("austen")[-s["held_out"] :], s["prompt"] + s["new"]
+    places = [text.index(" ", i) for i in range(0, len(text) - 1_000, len(text) // prompts)][:prompts]
+    known = torch.tensor([[model.config.V - 1, *bpe_encode(text[i : i + 1_000], merges)[:length]] for i in places])  # (B, 1 + T)
     rows = []
-    for name, way in [("Jane Austen", None), *WAYS.items()]:
-        per_character, again, example = [], [], None
-        for seed, ids in enumerate(known):
-            prompt = ids[: s["prompt"]]
-            new = way(model, prompt, s["new"], torch.Generator().manual_seed(seed)) if way else ids[s["prompt"] :]
-            total = sum(float(model.log_probs(prompt + new[:t])[new[t]]) for t in range(len(new)))
-            per_character.append(total / len(new))
-            again.append(repeated(model.decode(new), s["piece"]))
-            example = example or model.decode(new)
-        rows.append({"way": name, "log_prob": interval(per_character), "repeated": interval(again), "example": example})
-        print(f"{name:12} {rows[-1]['log_prob'][0]:.2f}   {rows[-1]['repeated'][0]:.2f}   {example!r}", flush=True)
+    for name, way in {"Jane Austen": None, **RULES}.items():
+        prompt = known[:, : 1 + s["prompt"]]
+        ids = way(model, prompt, s["new"], seeded(0)) if way else known
+        log_probs = model(ids[:, :-1]).log_softmax(-1).gather(-1, ids[:, 1:, None])[:, s["prompt"] :, 0]  # (B, new)
+        new = ids[:, prompt.shape[1] :].tolist()
+        again = [repeated(row, s["piece"]) for row in new]
+        rows.append(
+            {
+                "way": name,
+                "log_prob": interval(log_probs.mean(dim=1).tolist()),
+                "repeated": interval(again),
+                "example": bpe_decode(new[0], merges),
+            }
+        )
+        print(f"{name:12} {rows[-1]['log_prob'][0]:.2f}   {rows[-1]['repeated'][0]:.2f}   {rows[-1]['example']!r}", flush=True)
     return rows
 
 
@@ -172,7 +200,7 @@ def on_gpu() -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="fewer prompts and lengths, under a minute on a CPU")
+    parser.add_argument("--small", action="store_true", help="fewer prompts and lengths, some seconds on a CPU")
     small = parser.parse_args().small
     torch.set_num_threads(1)
     size = SMALL if small else FULL
@@ -180,12 +208,13 @@ def main() -> None:
         "experiment": "experiments/inference.py",
         "mode": "small" if small else "full",
         "date": date.today().isoformat(),
-        "settings": {"model": SIZES, "wide": WIDE, "texts": COUNTED, **size},
+        "settings": {"wide": WIDE, "texts": TEXTS, **size},
         "device": "CPU, one thread; times are the fastest of the rounds",
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": list(range(size["prompts"])),
+        "seeds": [0],
         "interval": "95% of the mean over prompts, Student's t",
         "steps": single_steps(size["lengths"], size["rounds"]),
+        "whole_texts": whole_texts(2),
         "batches": batches(size["batches"], size["rounds"]),
         "texts": likely_texts(size["prompts"]),
         "gpu": on_gpu(),

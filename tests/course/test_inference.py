@@ -11,8 +11,8 @@ import torch
 
 from course import data, widgets
 from course.inference import (
-    CountModel,
     beam,
+    following,
     generate,
     greedy,
     keep_min_p,
@@ -79,6 +79,15 @@ def test_draws_have_the_probabilities():
     drawn = sample_top_p(z, 0.8, generator=torch.Generator().manual_seed(0)).bincount(minlength=4) / len(z)
     assert torch.allclose(drawn, torch.tensor([2.0, 1.0, -math.inf, -math.inf]).softmax(-1), atol=4 * 0.5 / math.sqrt(len(z)))
     assert (sample_top_p(z, 0.8, tau=1e-38) == 0).all() and (sample(z, 1e-38) == 0).all()
+    for dtype in (
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    ):  # colder and hotter than float32 can say, a filtered token among them
+        few = torch.tensor([[1.0, 1.0, 0.0, -math.inf]], dtype=dtype).expand(2_000, 4)
+        cold, hot = (sample(few, tau, torch.Generator().manual_seed(0)).unique().tolist() for tau in (5e-324, 1e308))
+        assert cold == [0, 1] and hot == [0, 1, 2]
+        assert sample_top_p(few, 0.9, 5e-324, torch.Generator().manual_seed(0)).unique().tolist() == [0, 1]
     assert len(sample_top_p(z, 0.8, tau=5.0).unique()) == 4 - 1  # the temperature comes first: three are needed for 0.8
 
 
@@ -90,11 +99,14 @@ def test_draws_have_the_probabilities():
         (lambda: keep_top_p(torch.zeros(3), 1.1), "at most 1"),
         (lambda: keep_min_p(torch.zeros(3), 0), "above 0"),
         (lambda: sample(torch.zeros(1, 3), 0), "take greedy"),
+        (lambda: sample(torch.zeros(1, 3), math.inf), "finite"),
+        (lambda: sample(torch.zeros(1, 3), math.nan), "positive"),
         (lambda: sample_top_p(torch.zeros(1, 3), 0.5, -1), "take greedy"),
+        (lambda: following(None, torch.zeros(2, 3)), "one sequence"),
         (lambda: beam(lambda ids: torch.zeros(2), 3, 0), "at least 1"),
         (lambda: generate(None, torch.zeros(1, 1), -1), "number of tokens"),
     ],
-    ids=["k", "p low", "p high", "m", "tau", "tau and p", "width", "n"],
+    ids=["k", "p low", "p high", "m", "tau 0", "tau inf", "tau nan", "tau and p", "two texts", "width", "n"],
 )
 def test_bad_input_is_told(call, told):
     with pytest.raises(ValueError, match=told):
@@ -151,16 +163,17 @@ def test_a_beam_ends_texts_and_goes_on_with_the_others():
     assert [math.exp(score) for score, _ in found[:3]] == pytest.approx([0.5, 0.27, 0.2])
 
 
-def test_counts_are_probabilities():
-    counting = CountModel("abracadabra", order=3, prior=1.0)
-    a, b = (counting.id_of[c] for c in "ab")
-    for ids in ((), (a,), (b, a), (a, b, a), counting.encode("dd")):
-        assert counting.log_probs(ids).exp().sum() == pytest.approx(1)
-    p0 = {c: ("abracadabra".count(c) + 1 / 5) / 12 for c in "abcdr"}
-    after_a = (2 + p0["b"]) / 5  # of the four letters behind an a, two are b
-    assert counting.log_probs((a,)).exp()[b] == pytest.approx(after_a)
-    assert counting.log_probs(counting.encode("ra")).exp()[counting.id_of["c"]] == pytest.approx((1 + (1 + p0["c"]) / 5) / 2)
-    assert counting.decode(counting.encode("cab")) == "cab"
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "whole"])
+def test_a_beam_asks_a_gpt_with_the_cache_and_without(model, cached):
+    start = torch.tensor([[3, 5]])
+
+    def reading_all(ids):
+        return model(torch.tensor([[3, 5, *ids]]))[0, -1].log_softmax(-1)
+
+    for width in (1, 5):
+        expected, found = (beam(f, 7, width) for f in (reading_all, following(model, start, cached)))
+        assert [ids for _, ids in found] == [ids for _, ids in expected]
+        assert [score for score, _ in found] == pytest.approx([score for score, _ in expected], abs=1e-11)
 
 
 def test_the_record_has_the_gpus_figures_as_they_were_measured():

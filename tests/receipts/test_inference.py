@@ -126,7 +126,7 @@ def test_length_changes_the_ranking():
 @pytest.mark.receipt("ch12-likely", "measured")
 def test_likely_texts_repeat_themselves():
     record = data.record("inference")
-    assert record["mode"] == "full" and record["settings"]["prompts"] == 40
+    assert record["mode"] == "full" and record["settings"]["prompts"] == 16
     rows = {row["way"]: row for row in record["texts"]}
 
     def low(name, what):
@@ -135,31 +135,47 @@ def test_likely_texts_repeat_themselves():
     def high(name, what):
         return rows[name][what][0] + rows[name][what][1]
 
-    others = set(rows) - {"beam of 4", "beam of 16"}
-    assert min(low("beam of 4", "log_prob"), low("beam of 16", "log_prob")) > max(high(name, "log_prob") for name in others)
-    assert low("greedy", "repeated") > 0.5
-    assert max(high(name, "repeated") for name in ("sampled", "Jane Austen")) < 0.02
-    assert rows["greedy"]["repeated"] == pytest.approx([0.72, 0.03], abs=0.005)
+    assert low("beam of 4", "log_prob") > max(high(name, "log_prob") for name in set(rows) - {"beam of 4"})
+    assert low("greedy", "log_prob") > max(high(name, "log_prob") for name in set(rows) - {"beam of 4", "greedy"})
+    searches, dice = ("greedy", "beam of 4"), ("sampled", "top-p 0.9", "top-k 40", "Jane Austen")
+    assert min(low(name, "repeated") for name in searches) > 0.15 and max(high(name, "repeated") for name in dice) < 0.02
+    for name, stated in {"greedy": [0.29, 0.08], "beam of 4": [0.29, 0.08], "sampled": [0.00, 0.00]}.items():
+        assert [round(number, 2) for number in rows[name]["repeated"]] == stated
 
 
 # ---------------------------------------------------------------- the cache
 
 
+def rounding(config, T, dtype):
+    """What rounding may change, as a share of the largest number: eps for each product that is summed, along the whole depth.
+
+    In each block a number passes a projection, the scores, the average over T values, the output, and the two layers of the FFN.
+    """
+    block = 3 * config.d_model + config.d_head + T + config.hidden
+    return (config.n_layers * block + config.d_model) * torch.finfo(dtype).eps
+
+
+def cache_fault(model, ids, parts, keep=lambda kept: kept):
+    """The largest differences that a cache makes, in logits and in what is kept, as a share of the largest; `keep` may spoil it."""
+    whole, cache, at_once, found = model(ids), model.cache(), model.cache(), []
+    for part in ids.split(parts, dim=1):
+        found.append(model(part, cache))
+        cache.keys, cache.values = [keep(key) for key in cache.keys], [keep(value) for value in cache.values]
+    model(ids, at_once)
+    pairs = [(torch.cat(found, dim=1), whole), *zip(cache.keys + cache.values, at_once.keys + at_once.values, strict=True)]
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
+
+
 @pytest.mark.receipt("e42", "computed")
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float64, 1e-13), (torch.float32, 1e-5)], ids=["float64", "float32"])
-def test_e42_the_cache_changes_no_logit(dtype, bound):
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+def test_e42_the_cache_changes_no_logit(dtype):
     for sizes in MODELS:
         model = model_of(sizes, dtype)
         ids = torch.randint(23, (2, 30), generator=seeded(1))
-        whole = model(ids)
+        bound = rounding(model.config, 30, dtype)
         for parts in ([30], [1] * 30, [10] + [1] * 20, [1, 29], [7, 3, 1, 12, 7]):
-            cache = model.cache()
-            found = torch.cat([model(part, cache) for part in ids.split(parts, dim=1)], dim=1)
-            assert (found - whole).abs().max() < bound * whole.std() * (30 if dtype == torch.float64 else 1)
-            at_once = model.cache()
-            model(ids, at_once)
-            for a, b in zip(cache.keys + cache.values, at_once.keys + at_once.values, strict=True):
-                assert torch.allclose(a, b, rtol=0, atol=100 * bound)
+            assert cache_fault(model, ids, parts) < bound
+        assert cache_fault(model, ids, [1] * 30, lambda kept: kept.half().to(dtype)) > bound  # what is not rounding is seen
 
 
 @pytest.mark.receipt("n-kvmha", "computed")
