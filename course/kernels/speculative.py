@@ -175,9 +175,8 @@ class SpeculativeDecoder:
             decoder.start(ids)
         there = ids.shape[1]
         while there < end:
-            for _ in range(
-                -(-(end - there) // (self.guesses + 1))
-            ):  # so many rounds it takes at least: none of them needs a look
+            least = -(-(end - there) // (self.guesses + 1))  # so many rounds it takes at least: none of them needs a look
+            for _ in range(least):
                 self.graph.replay() if self.graph else self._round()
             there = int(self.target.position) + 1
         return self.target.tokens[:, :end].clone(), Counts(*self.counts.tolist())
