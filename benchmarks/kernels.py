@@ -34,8 +34,8 @@ from course.kernels.swiglu import swiglu
 from course.model import RMSNorm, attend
 from course.position_rope import rope as plain_rope
 
-# ncu --csv --clock-control none --kernel-name-base function --launch-skip 4 --launch-count 4 \
-#     -k 'regex:^_(forward|delta|key_backward|query_backward)_kernel$' --metrics $METRICS \
+# ncu --csv --clock-control none --kernel-name-base function --launch-skip 3 --launch-count 3 \
+#     -k 'regex:^_(forward|key_backward|query_backward)_kernel$' --metrics $METRICS \
 #     --log-file benchmarks/records/attention_profile.csv python -m benchmarks.kernels --once
 METRICS = (
     "gpu__time_duration.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active,"

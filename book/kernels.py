@@ -39,13 +39,14 @@ def page(records: dict[str, dict]) -> str:
     like_ours = next(one for one in compiled if one["weights"].startswith("float32"))
     several = training["several"]
     ceilings, versions = attention["ceilings"], attention["versions"]
+    days = sorted(record["when"] for record in records.values())
     head = attention["results"][0]
     ours, flash, cudnn = (head["forms"][name] for name in ("ours", "flash", "cudnn"))
     return f"""# Fast kernels, measured
 
 Beside each plain form of the course stands a fast one in `course/kernels`, written in Triton. Its README tells how the formula becomes
-the kernel, step by step. This page shows what they reach. All its figures come from `benchmarks/records`, measured, where nothing else is
-said, on one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]}, {attention["when"]};
+the kernel, step by step. This page shows what they reach. All its figures come from `benchmarks/records`,
+measured from {days[0]} to {days[-1]}, where nothing else is said on one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]};
 `python -m benchmarks.kernels` measures your card.
 
 That card copies {ceilings["bytes_per_s"] / 1e12:.2f} TB/s, bytes read and bytes written, and multiplies large bfloat16 matrices with
@@ -92,8 +93,6 @@ likeliest each time; by the wall clock, prompt included. The bound is what a cop
 
 {_table(["sequences", "form", "tokens a second", "share of the bound"], [[str(one["B"]), NAMES[name], f"{form['tokens_per_s']:,}", f"{form['share_of_bound']:.1%}"] for one in decoding["results"] for name, form in one["forms"].items()])}
 
-{_note(decoding)}
-
 ### Guesses of a small model
 
 A draft guesses some tokens, the target checks all of them in one pass, and what comes out has exactly the target's distribution
@@ -102,8 +101,6 @@ A draft guesses some tokens, the target checks all of them in one pass, and what
 after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts, of the plain form {len(speculative["results"][-1]["seconds"]["all"])}. Temperature 0 takes the likeliest token:
 
 {_table(["form", "temperature", "guesses", "kept", "tokens a pass", "tokens a second", "against no draft"], [[one["form"], f"{one['temperature']:g}", str(one["guesses"]), "–" if one["kept"] is None else f"{one['kept']:.0%}", f"{one['tokens_per_pass']:.2f}", f"{one['tokens_per_s']:.0f}", f"{one['speed_up']:.2f}"] for one in speculative["results"]])}
-
-{_note(speculative)}
 
 ## Training
 
@@ -116,8 +113,6 @@ after a prompt of {speculative["prompt"]}, {speculative["prompts"]} prompts, of 
 {_table(["form", "weights", "windows at once", "milliseconds a step", "tokens a second", "share of the peak"], [[NAMES[one["form"]] if one["form"] != "ours" else "`train_gpt.py`", one["weights"], str(one["micro"]), f"{one['step']['median']:.0f}", f"{one['tokens_per_s']:,}", f"{one['share_of_peak']:.1%}"] for one in training["tried"]])}
 
 A step of {several["windows"]} windows, data-parallel ({several["card"]}): {_parallel(several)}.
-
-{_note(training)}
 
 ## Roofline
 
@@ -135,11 +130,6 @@ def shape_of(result: dict) -> str:
 def _table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _note(record: dict) -> str:
-    """What a record says of itself that a reader must know."""
-    return f"Note: {record['note']}." if "note" in record else ""
 
 
 def _parallel(several: dict) -> str:

@@ -24,12 +24,19 @@ from course.model import GPT
 
 __all__ = ["Decoder"]
 
-# Of a program of a linear layer: its outputs, how many inputs it has at a time, warps.
-FEW_ROWS, MORE_ROWS = (2, 512, 2), (32, 128, 4)
-KEPT_APART = 2048  # products at most that a program of few rows keeps apart, all in registers
+# Of a program of a linear layer: its outputs, how many inputs it has at a time, warps, tiles under way. By rows at most; for a layer
+# with more outputs than inputs, for any other, and for the head.
+PROGRAMS = {
+    1: ((2, 512, 2, 3), (2, 1024, 4, 3), (2, 512, 2, 3)),
+    4: ((2, 256, 2, 3), (2, 1024, 4, 3), (2, 256, 2, 3)),
+    8: ((2, 128, 2, 3), (1, 512, 4, 3), (2, 128, 2, 3)),
+    16: ((32, 128, 2, 3), (16, 256, 2, 3), (32, 128, 2, 3)),
+    32: ((32, 128, 4, 3), (16, 256, 2, 3), (128, 64, 4, 3)),
+}
 FEW = 8  # rows up to which a program adds products up itself; the matrix unit takes 16 at least
+HEAD = 16  # times as many outputs as inputs has no layer but the head
 PROMPT_ROWS = 32  # of all sequences together, while prompts are read
-KEYS, ATTENTION_WARPS = 256, 8  # of a step of the attention's loop
+KEYS = 256  # of a step of the attention's loop
 CHOICES = 16_384  # of a step over the logits
 
 
@@ -138,7 +145,7 @@ class Decoder:
         _attention_kernel[len(projected), config.kv_heads](
             projected, self.keys[layer], self.values[layer], table, self.position, out, self.length, config.d_head**-0.5, NEW=new,
             H=config.n_heads, KV_HEADS=config.kv_heads, HALF=config.d_head // 2, KEYS=KEYS, ROPE=self.rotations is not None,
-            EARLY=early, num_warps=ATTENTION_WARPS, launch_pdl=early,
+            EARLY=early, num_warps=8 if early else 4, launch_pdl=early,
         )  # fmt: skip
         return out
 
@@ -206,18 +213,18 @@ class _Linear:
         (B, K), N = x.shape, self.weight.shape[0]
         out = x.new_empty(B, N)
         gate, early, rows = self.gate or self, _starts_early(x.device, B), triton.next_power_of_2(B)
-        if rows <= FEW:
-            columns, width, warps = FEW_ROWS
-            width = min(width, KEPT_APART // (rows * columns))
-        else:
-            (columns, width, warps), rows = MORE_ROWS, max(16, rows)
+        kind = 2 if N > HEAD * K else 0 if N > K else 1
+        columns, width, warps, stages = PROGRAMS[next((most for most in PROGRAMS if rows <= most), 32)][kind]
+        if rows > FEW:
+            rows = max(16, rows)
         bias, gate_bias, added = (
             self.sums if each is None else each for each in (self.bias, gate.bias, add)
         )  # unread where None
         _linear_kernel[(triton.cdiv(N, columns),)](
             x, self.weight, bias, self.sums, gate.weight, gate_bias, gate.sums, added, out, B, N, K, self.eps,
             NORM=self.norm, ACTIVATION=self.activation, BIAS=self.bias is not None, ADD=add is not None,
-            EARLY=early, FEW=rows <= FEW, ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps, launch_pdl=early,
+            EARLY=early, FEW=rows <= FEW, ROWS=rows, COLUMNS=columns, WIDTH=width, num_warps=warps, num_stages=stages,
+            launch_pdl=early,
         )  # fmt: skip
         return out
 

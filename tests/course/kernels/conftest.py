@@ -50,14 +50,15 @@ def agree(drawn):
     return check
 
 
-@pytest.fixture
-def small_programs(monkeypatch):
+@pytest.fixture(params=["small programs", "own programs"] if on_gpu else ["small programs"])
+def small_programs(request, monkeypatch):
     """Of the decoder: several steps of each loop, and few programs, since the interpreter takes one after the other."""
+    if request.param == "own programs":
+        return
     from course.kernels import decoding
 
-    for name in ("FEW_ROWS", "MORE_ROWS"):
-        monkeypatch.setattr(decoding, name, (64, 32, 4))
-    for name, size in {"FEW": 4, "PROMPT_ROWS": 6, "CHOICES": 16, "KEYS": 4}.items():
+    monkeypatch.setattr(decoding, "PROGRAMS", {32: ((64, 32, 4, 3),) * 3})
+    for name, size in {"PROMPT_ROWS": 6, "CHOICES": 16, "KEYS": 4}.items():
         monkeypatch.setattr(decoding, name, size)
 
 
