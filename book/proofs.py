@@ -11,10 +11,12 @@ A file is checked by compiling it and asking Rocq what each of its theorems assu
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -179,16 +181,27 @@ def check(root: Path = ROOT, build: Path | None = None) -> dict[str, dict]:
         raise ProofError("\n".join(problems))
     build = build or root / "build" / "proofs"
     build.mkdir(parents=True, exist_ok=True)
-    version, checked, broken = rocq(), {}, set()
-    for stem, digest in digests(proofs).items():
-        if broken & set(proofs[stem].imports):  # said already of the file that it imports
-            broken.add(stem)
-            continue
-        try:
-            checked[stem] = {"digest": digest, "theorems": _checked(proofs[stem], f"{digest} {version}", build)}
-        except ProofError as error:
-            broken.add(stem)
-            problems.append(str(error))
+    version, made = rocq(), digests(proofs)
+    order = TopologicalSorter({stem: proof.imports for stem, proof in proofs.items()})
+    order.prepare()
+    told, failed = {}, {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a process of Rocq's
+
+        def started():
+            return {pool.submit(_checked, proofs[stem], f"{made[stem]} {version}", build): stem for stem in order.get_ready()}
+
+        running = started()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                stem = running.pop(future)
+                try:
+                    told[stem] = future.result()
+                    order.done(stem)
+                except ProofError as error:  # what imports this file is never ready: it is said once
+                    failed[stem] = str(error)
+            running |= started()
+    problems = [failed[stem] for stem in proofs if stem in failed]
+    checked = {stem: {"digest": made[stem], "theorems": told[stem]} for stem in proofs if stem in told}
     for stem, entry in checked.items():
         for theorem, assumed in entry["theorems"].items():
             if ours := [name for name in assumed if name not in ALLOWED]:
