@@ -10,6 +10,7 @@ import os
 import re
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from nbformat import NotebookNode
 
@@ -185,16 +186,18 @@ def _lint(chapter: Chapter, exercise: Exercise, answers: list[Answer], names: li
 
 def copies(chapter: Chapter, exercise: Exercise) -> list[tuple[str, str]]:
     """The functions of `course` that the solution repeats, but for names of the function and its docstring."""
-    course = chapter.root / "course"
     theirs = {}
-    for path in sorted(course.glob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef):
-                theirs[_shape(node)] = (path.stem, node.name)
-    tree = ast.parse(chapter.notebook.cells[exercise.answer].source)
-    return [theirs[_shape(node)] for node in tree.body if isinstance(node, ast.FunctionDef) and _shape(node) in theirs]
+    for path in sorted((chapter.root / "course").glob("*.py")):
+        theirs |= {shape: (path.stem, name) for name, shape in _functions(path.read_text())}
+    mine = _functions(chapter.notebook.cells[exercise.answer].source)
+    return [theirs[shape] for _, shape in mine if shape in theirs]
 
 
-def _shape(function: ast.FunctionDef) -> str:
-    body = function.body[1:] if ast.get_docstring(function) else function.body
-    return ast.dump(ast.Module(body=body, type_ignores=[]))
+@lru_cache(256)
+def _functions(source: str) -> list[tuple[str, str]]:
+    """The functions of a module, and what they do: their bodies without docstrings."""
+    found = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    bodies = [function.body[1:] if ast.get_docstring(function) else function.body for function in found]
+    return [
+        (function.name, ast.dump(ast.Module(body=body, type_ignores=[]))) for function, body in zip(found, bodies, strict=True)
+    ]

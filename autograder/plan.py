@@ -9,7 +9,7 @@ import builtins
 import re
 import symtable
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -300,17 +300,17 @@ def student_side(cells: list[Cell]) -> set[int]:
     return _needed(ours, wanted, theirs)
 
 
-def tests_side(cells: list[Cell], words: Iterable[str]) -> set[int]:
+def tests_side(cells: list[Cell], words: Mapping[str, Iterable[str]]) -> set[int]:
     """The indices of the source's cells that the tests' side runs.
 
     Args:
-        words: names that are needed beside those of the tests, such as those of the chapter's wrong answers.
+        words: by the name of a test cell, what it needs beside its own names, such as those of its wrong answers.
     """
     ours = [cell for cell in cells if cell.kind == "source" and not SKIPPED & set(cell.tags)]
     tests = [cell for cell in cells if cell.kind == "test"]
     if any(REFLECTING & cell.uses.reads for cell in tests):
         return {cell.index for cell in ours}
-    wanted = [(name, cell.index) for cell in tests for name in cell.uses.reads] + [(name, None) for name in words]
+    wanted = [(name, cell.index) for cell in tests for name in {*cell.uses.reads, *words.get(cell.name, ())}]
     # An Exercise seeds all generators, whatever was drawn before.
     return _needed(ours, wanted, [cell for cell in tests if not cell.source.startswith("exercise = Exercise(")])
 

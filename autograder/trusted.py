@@ -99,7 +99,7 @@ class Chapter:
         os.chdir(folder)
         self.answers = load(Path(answers)) if answers is not None else []
         right: dict[str, list[str]] = {}
-        words: set[str] = set()
+        words: dict[str, set[str]] = {}
         for test in (cell for cell in cells if cell["kind"] == "test"):
             exercise, read = exercise_id(test["name"]), uses(test["source"]).reads
             asked = [name for c in cells if c["kind"] == "answer" for name in _bound(c["source"]) if name in read]
@@ -111,7 +111,7 @@ class Chapter:
                         if answer.right:
                             right.setdefault(test["name"], []).append(source)
                         else:
-                            words |= uses(source).reads
+                            words.setdefault(test["name"], set()).update(uses(source).reads)
                             compiled(answer, names)  # kept for those that are forked
         self.told, self.words = read_source(cells, right), words
         for cell in (cell for cell in cells if cell["kind"] != "answer"):

@@ -23,9 +23,9 @@ def settings_end_with_a_test():
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """All tests of a chapter's answers run in one process, which checks them once; the others by their files."""
-    for item in items:
+    for item in items if config.pluginmanager.hasplugin("xdist") else ():
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         chapter = next((each.id for each in given if isinstance(each, Chapter)), None)
         item.add_marker(pytest.mark.xdist_group(chapter or item.nodeid.split("::")[0]))

@@ -3,12 +3,14 @@
 import copy
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader import api
 
 from autograder.chapters import Chapter, find_chapters, grade_id
 from autograder.check import check_chapter
@@ -155,6 +157,14 @@ def make(tmp_path):
 def cells():
     """The toy chapter's cells, to change and give to `make`."""
     return toy_cells()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_version_of_gradebooks_is_asked_for_once():
+    """nbgrader starts alembic for each new gradebook to ask for its version."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "get_alembic_version", cache(api.get_alembic_version))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,13 +22,13 @@ WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is
 
 @pytest.fixture(scope="module", params=["toy", *WITH_RELEASE], ids=lambda chapter: getattr(chapter, "id", chapter))
 def done(request, toy, tmp_path_factory):
-    """(chapter of the demo's folder, its source chapter, gradebook) after the whole demo."""
+    """(chapter of the demo's folder, its source chapter, gradebook, flags by student) after the whole demo."""
     source = toy if request.param == "toy" else request.param
     folder = tmp_path_factory.mktemp("demo") / "demo"
     (chapter,) = demo.prepare(source.root, folder, [source.stem])
     book = Book(folder)
-    grade([chapter], book, Options(seed=demo.SEED))
-    return chapter, source, book
+    graded = grade([chapter], book, Options(seed=demo.SEED))
+    return chapter, source, book, {one.student: one.flags for one in graded}
 
 
 def points(chapter, book) -> dict[str, dict[str, float]]:
@@ -59,16 +59,17 @@ def leaning(chapter) -> dict[str, set[str]]:
 
 
 def test_perfect_is_full_and_blank_and_broken_are_zero(done):
-    chapter, _, book = done
+    chapter, _, book, flags = done
     scores = points(chapter, book)
     graded = {e.id: e.points for e in chapter.exercises if not e.by_hand}
+    assert flags[demo.PERFECT] == flags[demo.BLANK] == []
     assert {id: scores[demo.PERFECT][id] for id in graded} == graded
     assert set(scores[demo.BLANK].values()) == set(scores[demo.BROKEN].values()) == {0.0}
 
 
 def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
     """Mixed students, and the cheat: emptied tests and raised points change nothing."""
-    chapter, source, book = done
+    chapter, source, book, _ = done
     worth = {result.exercise: result.points for result in checked(source)}
     scores, full = points(chapter, book), {e.id: e.points for e in chapter.exercises}
     for student in (demo.CHEAT, *demo.mixed(load(chapter.answers))):
@@ -80,14 +81,14 @@ def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
 
 
 def test_every_wrong_answer_is_handed_in_by_somebody(done):
-    chapter, _, _ = done
+    chapter, *_ = done
     answers = load(chapter.answers)
     handed_in = {(id, label) for student in (demo.CHEAT, *demo.mixed(answers)) for id, label in given(chapter, student).items()}
     assert {(a.exercise, a.label) for a in answers if not a.right} <= handed_in
 
 
 def test_the_scores_are_written(done, tmp_path):
-    chapter, _, book = done
+    chapter, _, book, _ = done
     write_scores(collect([chapter], book.db_url), tmp_path / "scores.csv")
     table = list(csv.reader((tmp_path / "scores.csv").open()))
     class_size = 4 + len(demo.mixed(load(chapter.answers)))
@@ -96,7 +97,7 @@ def test_the_scores_are_written(done, tmp_path):
 
 
 def test_written_answers_are_read_by_hand_once(done):
-    chapter, _, book = done
+    chapter, _, book, _ = done
     by_hand = sum(exercise.by_hand for exercise in chapter.exercises)
     handed_in = 2 + len(demo.mixed(load(chapter.answers)))  # not the blank and the broken one
     assert [demo.grade_by_hand([chapter], book) for _ in range(2)] == [by_hand * handed_in, 0]
@@ -105,7 +106,7 @@ def test_written_answers_are_read_by_hand_once(done):
 def test_everybody_has_a_page_without_a_hidden_line(done):
     from autograder.release import secrets
 
-    chapter, _, book = done
+    chapter, _, book, _ = done
     answers = load(chapter.answers)
     pages = {path.parts[-3]: path.read_text() for path in write_feedback(chapter, book.db_url)}
     assert len(pages) == 4 + len(demo.mixed(answers))

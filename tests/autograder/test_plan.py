@@ -74,7 +74,7 @@ def cells(answer: str, *more: str) -> list[Cell]:
 
 @pytest.mark.parametrize("source", QUIET)
 def test_nothing_is_seeded_for_cells_that_draw_nothing(source):
-    assert plan.student_side(cells(source)) == plan.tests_side(cells(source), ()) == {0}
+    assert plan.student_side(cells(source)) == plan.tests_side(cells(source), {}) == {0}
 
 
 @pytest.mark.parametrize("source", QUIET)
@@ -95,16 +95,24 @@ def test_a_cell_of_the_source_that_draws_is_seeded_on_both_sides():
     drawing = "noise = torch.randn(3)"
     given = cells("answer = 3", drawing)
     given[-1].source = 'exercise = Exercise("ch99.answer", points=1)\ncheck(f).on(noise)'
-    assert plan.tests_side(given, ()) == {0, 1, 3} and plan.student_side(given) == {0}
+    assert plan.tests_side(given, {}) == {0, 1, 3} and plan.student_side(given) == {0}
     given = cells("answer = 3", drawing)
     given.append(Cell(9, "def f():\n    return noise", "student"))
     assert plan.student_side(given) == {0, 1, 3}
 
 
+def test_what_a_wrong_answer_needs_is_run_only_if_it_stands_before_its_test():
+    kinds = [(SETUP, "source"), ("t = 1", "source"), ("t = 2", "source"), (TEST, "test"), ("t = torch.zeros(9**6)", "source")]
+    given = [Cell(index, source, kind, "ch99-answer" if kind == "test" else None) for index, (source, kind) in enumerate(kinds)]
+    assert plan.tests_side(given, {}) == {0}
+    assert plan.tests_side(given, {"ch99-answer": {"t"}}) == {0, 2}
+    assert plan.tests_side(given, {"ch99-other": {"t"}}) == {0}
+
+
 def test_tests_without_an_exercise_are_seeded_as_in_the_notebook():
     given = cells("answer = 3")
     given[-1].source = "assert torch.rand(1) > 0"
-    assert plan.tests_side(given, ()) == {0, 1}
+    assert plan.tests_side(given, {}) == {0, 1}
 
 
 def test_what_a_student_draws_has_the_seed_of_the_source(make, cells, full):

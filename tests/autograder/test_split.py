@@ -36,8 +36,10 @@ def hand_in(chapter, turn: int) -> NotebookNode:
 def in_one_process(chapter, notebook: NotebookNode) -> None:
     """Run the cells that matter here, as a kernel would."""
     kinds = [(c, "student" if is_solution(c) else "test" if is_grade(c) else "source") for c in notebook.cells]
-    cells = [plan.Cell(i, c.source, kind, None, tuple(tags(c))) for i, (c, kind) in enumerate(kinds) if c.cell_type == "code"]
-    words = plan.uses(chapter.answers.read_text()).reads
+    cells = [
+        plan.Cell(i, c.source, kind, grade_id(c), tuple(tags(c))) for i, (c, kind) in enumerate(kinds) if c.cell_type == "code"
+    ]
+    words = dict.fromkeys((cell.name for cell in cells), plan.uses(chapter.answers.read_text()).reads)
     needed = plan.student_side(cells) | plan.tests_side(cells, words) | {cell.index for cell in cells if cell.kind != "source"}
     run = [cell for cell in cells if cell.index in needed]
     quiet = plan.draw_nothing([cell for cell in run if cell.kind != "test"])
