@@ -38,7 +38,7 @@ test: $(READY) $(TOOLS)  ## all tests: code, chapters, receipts, release, book
 		|| { test `id -u` = 0 && command -v apt-get > /dev/null && apt-get install --yes --quiet postgresql; } \
 		|| echo 'PostgreSQL is not installed and cannot be here (apt-get as root): its tests will be skipped'
 	python -m book.proofs --install --check
-	pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder --ignore tests/book tests # groups: tests/conftest.py
+	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/book tests # see tests/conftest.py
 	pytest --numprocesses 2 --dist loadfile tests/book # alone: a browser's event loop stays in its process
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
 

@@ -1,6 +1,7 @@
 """What all tests need: one thread for small tensors, no window for figures, the same examples in every run."""
 
 import os
+import re
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MPLBACKEND"] = "agg"
@@ -8,7 +9,6 @@ os.environ["MPLBACKEND"] = "agg"
 import pytest
 from hypothesis import HealthCheck, settings
 
-from autograder.chapters import Chapter
 from autograder.shell import reset_settings
 
 settings.register_profile("course", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -22,10 +22,14 @@ def settings_end_with_a_test():
     reset_settings()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config, items):
-    """All tests of a chapter's answers run in one process, which checks them once; the others by their files."""
-    for item in items if config.pluginmanager.hasplugin("xdist") else ():
-        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        chapter = next((each.id for each in given if isinstance(each, Chapter)), None)
-        item.add_marker(pytest.mark.xdist_group(chapter or item.nodeid.split("::")[0]))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile` all tests of a chapter's answers go to one process, which checks them once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrChapter(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file, chapter = super()._split_scope(nodeid), re.search(r"\[(?:f|ch)\d\d\b", nodeid)
+            return chapter[0] if chapter and file.startswith("tests/autograder/") else file
+
+    return ByFileOrChapter(config, log) if config.getoption("dist") == "loadfile" else None
