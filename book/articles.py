@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, Comment, Tag
 
 from book.registry import read_yaml
 
 # Scripts and what they bring to life, permanent links, and the way to files that a page has beside it
-GONE = "script, template, noscript, style, form, button, a.headerlink, .notebook, .only-dark, .toctree-wrapper"
+GONE = {"script", "template", "noscript", "style", "form", "button"}
+GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper"}
+SPAN = re.compile(r"<span\b|</span>")
+
+
+class Drawing(Comment):
+    """KaTeX's drawing of a formula, as it stands in the page: two thirds of all tags, and nobody looks for one in it."""
+
+    PREFIX = SUFFIX = ""
 
 
 @dataclass(frozen=True)
@@ -36,9 +44,10 @@ def read(source: Path, site: Path) -> list[Article]:
     names = {toc["root"]: ""} | {entry["file"]: part["caption"] for part in toc["parts"] for entry in part["chapters"]}
     found = {}
     for name in names:
-        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+        text = _with_drawings_whole((site / f"{name}.html").read_text(encoding="utf-8"))
+        page = BeautifulSoup(text, "html.parser", element_classes={Comment: Drawing})
         found[name] = page.select_one("article.bd-article")
-    ids = {name: {node["id"] for node in body.select("[id]")} for name, body in found.items()}
+    ids = {name: {node["id"] for node in body.find_all(id=True)} for name, body in found.items()}
     bodies = {name: _cleaned(name, body, site, ids) for name, body in found.items()}
     return [Article(key(name), bodies[name].h1.get_text().strip(), part, bodies[name]) for name, part in names.items()]
 
@@ -48,17 +57,32 @@ def key(name: str) -> str:
     return name.rpartition("/")[2]
 
 
+def _with_drawings_whole(page: str) -> str:
+    """A page whose only comments are its formulas' drawings."""
+    page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
+    parts, done = [], 0
+    for drawing in re.finditer('<span class="katex-html"', page):
+        depth = 0
+        for tag in SPAN.finditer(page, drawing.start()):
+            depth += 1 if tag[0] == "<span" else -1
+            if depth == 0:
+                break
+        parts += [page[done : drawing.start()], "<!--", page[drawing.start() : tag.end()], "-->"]
+        done = tag.end()
+    return "".join([*parts, page[done:]])
+
+
 def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
-    for node in body.select(GONE):
+    for node in body.find_all(lambda tag: tag.name in GONE or not GONE_CLASSES.isdisjoint(tag.get("class", ()))):
         node.decompose()
-    for host in body.select(".course-widget-host"):
+    for host in body.find_all(class_="course-widget-host"):
         host["class"] = "widget-in-words"
-    for cell in body.select("div.cell"):
+    for cell in body.find_all("div", class_="cell"):
         _unfold(cell)
     _gather_hints(body)
-    for link in body.select("a[href]"):
+    for link in body.find_all("a", href=True):
         _resolve(link, name, ids)
-    for picture in body.select("img[src]"):
+    for picture in body.find_all("img", src=True):
         picture["src"] = str((site / posixpath.dirname(name) / unquote(picture["src"])).resolve())
         del picture["loading"]
     return body
@@ -67,7 +91,7 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
 def _unfold(cell: Tag) -> None:
     """Show the folded tests; drop folded imports and the code of figures, which the notebook has."""
     test = "tag_exercise-test" in cell["class"]
-    for fold in cell.select("details"):
+    for fold in cell.find_all("details"):
         if test:
             fold.summary.decompose()
             fold.unwrap()
@@ -78,8 +102,8 @@ def _unfold(cell: Tag) -> None:
 def _gather_hints(body: Tag) -> None:
     """Paper cannot fold: hints stand at the chapter's end, away from their exercises."""
     rows = []
-    for exercise in body.select(".exercise"):
-        hints = exercise.select("details")
+    for exercise in body.find_all(class_="exercise"):
+        hints = exercise.find_all("details")
         if not hints:
             continue
         label = exercise.select_one(".exercise-id").get_text()
@@ -121,8 +145,8 @@ def _resolve(link: Tag, name: str, ids: dict[str, set[str]]) -> None:
 def mathml(body: Tag) -> Tag:
     """A copy whose formulas are MathML alone, without KaTeX's drawing of them."""
     body = copy.copy(body)
-    for formula in body.select("span.katex"):
-        math = formula.select_one("math").extract()
+    for formula in body.find_all("span", class_="katex"):
+        math = formula.find("math").extract()
         _mend(math)
         display = formula.find_parent(class_="katex-display")
         (display or formula).replace_with(math)
@@ -131,7 +155,7 @@ def mathml(body: Tag) -> Tag:
 
 def _mend(math: Tag) -> None:
     """Take out what KaTeX writes and MathML does not know: operators inside one token, and applied functions as scripts."""
-    for token in math.select("mi, mo"):
+    for token in math.find_all(["mi", "mo"]):
         if token.find(True):
             token.name, token.attrs = "mrow", {}
         elif token.get_text() == "\u2061" and token.parent.name.startswith(("msu", "mun", "mov", "mfr")):

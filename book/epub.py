@@ -79,11 +79,11 @@ def write(articles: list[Article], target: Path, *, title: str, author: str) -> 
     for article in articles:
         body = mathml(article.body)
         body.name, body.attrs = "article", {"id": "top"}
-        for link in body.select("a[href]"):
+        for link in body.find_all("a", href=True):
             page, sharp, anchor = link["href"].partition("#")
             if sharp and ":" not in page:
                 link["href"] = f"{page}.xhtml" + (f"#{anchor}" if anchor else "")
-        for image in body.select("img[src]"):
+        for image in body.find_all("img", src=True):
             path = Path(image["src"])
             image["src"] = pictures.setdefault(path, f"images/{path.name}")
         _once(body)
@@ -129,7 +129,7 @@ def picture(path: Path) -> bytes:
 def _once(body: Tag) -> None:
     """An id stands once in a file of XML."""
     seen = set()
-    for node in body.select("[id]"):
+    for node in body.find_all(id=True):
         if node["id"] in seen:
             del node["id"]
         else:

@@ -4,6 +4,7 @@ The pages of the built site are joined into one HTML file and printed by Chromiu
 with links that stay inside the file.
 """
 
+import copy
 import html
 import os
 import shutil
@@ -63,18 +64,17 @@ def _own_sheets(site: Path) -> list[str]:
 
 def _article(article: Article) -> str:
     """An article whose ids start with its key, one level of headings below the parts."""
-    body = article.body
-    for node in body.select("[id]"):
+    body = copy.copy(article.body)
+    for node in body.find_all(id=True):
         node["id"] = f"{article.key}--{node['id']}"
-    for link in body.select("a[href]"):
+    for link in body.find_all("a", href=True):
         key, sharp, anchor = link["href"].partition("#")
         if sharp and ":" not in key:
             link["href"] = f"#{key}--{anchor}" if anchor else f"#{key}"
-    for image in body.select("img[src]"):
+    for image in body.find_all("img", src=True):
         image["src"] = Path(image["src"]).as_uri()
-    for level in (4, 3, 2, 1):
-        for heading in body.select(f"h{level}"):
-            heading.name = f"h{level + 1}"
+    for heading in body.find_all(["h1", "h2", "h3", "h4"]):
+        heading.name = f"h{int(heading.name[1]) + 1}"
     body["id"] = article.key
     return str(body)
 

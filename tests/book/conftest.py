@@ -1,6 +1,7 @@
 """The small course's book and the real one, each built once; a browser, and the real book on a server and on the disk."""
 
 import functools
+import os
 import shutil
 import sys
 import threading
@@ -8,6 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]  # the book is a folder of the repository, not an installed package
@@ -53,22 +55,40 @@ def solved(tmp_path_factory, toy_widgets):
     return build(make_course(tmp_path_factory.mktemp("solved") / "course"), solutions=True)
 
 
+def once(tmp_path_factory, name: str, make) -> Path:
+    """A file or folder that make(path) writes, once for all processes of xdist. Tests only read it."""
+    folder = tmp_path_factory.getbasetemp()
+    path = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / name
+    made = Path(f"{path}.made")
+    with FileLock(f"{path}.lock"):
+        if not made.exists():
+            make(path)
+            made.touch()
+    return path
+
+
 @pytest.fixture(scope="session")
 def book(tmp_path_factory):
     """The real book without solutions, as a folder of HTML."""
-    return build(target=tmp_path_factory.mktemp("real"))
+    return once(tmp_path_factory, "real", lambda path: build(target=path)) / "html"
 
 
 @pytest.fixture(scope="session")
-def real_epub(book, tmp_path_factory):
+def real_articles(book):
+    """The articles of the real book."""
+    return read(book.parent / "src", book)
+
+
+@pytest.fixture(scope="session")
+def real_epub(request, tmp_path_factory):
     """The EPUB of the real book."""
-    return epub.write(read(book.parent / "src", book), tmp_path_factory.mktemp("epub") / "book.epub", **FACTS)
+    return once(tmp_path_factory, "book.epub", lambda path: epub.write(request.getfixturevalue("real_articles"), path, **FACTS))
 
 
 @pytest.fixture(scope="session")
-def real_pdf(book, tmp_path_factory):
+def real_pdf(book, real_articles, tmp_path_factory):
     """The PDF of the real book."""
-    page = pdf.joined(read(book.parent / "src", book), book, **FACTS)
+    page = pdf.joined(real_articles, book, **FACTS)
     return pdf.write(page, tmp_path_factory.mktemp("pdf") / "book.pdf")
 
 

@@ -177,7 +177,7 @@ def test_without_a_browser_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         pdf.write("<p>page</p>", tmp_path / "none.pdf")
 
 
-def test_the_registry_of_the_real_book_is_whole(book):
-    found = {article.key: article for article in read(book.parent / "src", book)}
+def test_the_registry_of_the_real_book_is_whole(real_articles):
+    found = {article.key: article for article in real_articles}
     assert len(found["formulas"].body.select(".formula")) == len(load().formulas)
     assert len(found["glossary"].body.select("dl.glossary > dt")) == len(load().terms)
