@@ -98,6 +98,20 @@ def test_recorded_tokens_a_second_follow_from_recorded_times():
             assert form["share_of_bound"] == pytest.approx(speed / result["bound_tokens_per_s"], abs=1e-3)
 
 
+def test_the_guides_tables_of_decoding_are_the_records():
+    guide = (ROOT / "course" / "kernels" / "README.md").read_text()
+    for one in RECORDS["decoding"]["results"]:
+        ours, plain, peer = (one["forms"][name] for name in ("ours", "plain", "hugging_face"))
+        speeds = f"{plain['tokens_per_s']:,} | {peer['tokens_per_s']:,}"
+        share = f"{100 * ours['share_of_bound']:.0f} %"
+        assert f"| {one['B']} | {ours['tokens_per_s']:,} | {one['bound_tokens_per_s']:,} | {share} | {speeds} |" in guide
+    for one in RECORDS["speculative"]["results"]:
+        form = {"fast": "fast", "plain": "plain, two prompts"}[one["form"]]
+        kept = "1" if one["kept"] is None else f"{100 * one['kept']:.0f} % | {one['tokens_per_pass']:.2f}"
+        head = f"| {form} | {one['temperature']:g} | {one['guesses']} | {'| ' if one['kept'] is None else ''}{kept} |"
+        assert f"{head} {one['tokens_per_s']:,.0f} | {round(one['speed_up'], 2):g} |" in guide
+
+
 def test_the_plain_form_needs_memory_with_the_square_of_the_length_and_the_kernel_with_the_length():
     same = {
         one["T"]: {name: form["peak_bytes"] for name, form in one["forms"].items()}
