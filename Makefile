@@ -39,7 +39,7 @@ test: $(READY) $(TOOLS)  ## all tests: code, chapters, receipts, release, book
 		|| echo 'PostgreSQL is not installed and cannot be here (apt-get as root): its tests will be skipped'
 	python -m book.proofs --install --check
 	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/book tests # see tests/conftest.py
-	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/book # alone: a browser's event loop stays in its process
+	pytest --numprocesses 2 --dist loadfile tests/book # alone: a browser's event loop stays in its process
 	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
 
 proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
