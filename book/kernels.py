@@ -46,7 +46,7 @@ def page(records: dict[str, dict]) -> str:
 
 Beside each plain form of the course stands a fast one in `course/kernels`, written in Triton. Its README tells how the formula becomes
 the kernel, step by step. This page shows what they reach. All its figures come from `benchmarks/records`,
-measured from {days[0]} to {days[-1]}, where nothing else is said on one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]};
+measured from {days[0]} to {days[-1]}, where nothing else is said, on one {attention["card"]} with torch {versions["torch"]} and Triton {versions["triton"]};
 `python -m benchmarks.kernels` measures your card.
 
 That card copies {ceilings["bytes_per_s"] / 1e12:.2f} TB/s, bytes read and bytes written, and multiplies large bfloat16 matrices with

@@ -32,6 +32,7 @@ PROGRAMS = {
     8: ((2, 128, 2, 3), (1, 512, 4, 3), (2, 128, 2, 3)),
     16: ((32, 128, 2, 3), (16, 256, 2, 3), (32, 128, 2, 3)),
     32: ((32, 128, 4, 3), (16, 256, 2, 3), (128, 64, 4, 3)),
+    256: ((32, 128, 4, 3),) * 3,  # not tried; more inputs at a time would not fit into shared memory
 }
 FEW = 8  # rows up to which a program adds products up itself; the matrix unit takes 16 at least
 HEAD = 16  # times as many outputs as inputs has no layer but the head
@@ -214,7 +215,7 @@ class _Linear:
         out = x.new_empty(B, N)
         gate, early, rows = self.gate or self, _starts_early(x.device, B), triton.next_power_of_2(B)
         kind = 2 if N > HEAD * K else 0 if N > K else 1
-        columns, width, warps, stages = PROGRAMS[next((most for most in PROGRAMS if rows <= most), 32)][kind]
+        columns, width, warps, stages = PROGRAMS[next((most for most in PROGRAMS if rows <= most), max(PROGRAMS))][kind]
         if rows > FEW:
             rows = max(16, rows)
         bias, gate_bias, added = (
