@@ -56,6 +56,19 @@ def test_several_new_tokens_are_read_at_once(config, new, device):
     assert float((logits - exact).norm() / exact.norm()) < 4e-3
 
 
+@pytest.mark.parametrize("mean", [30.0, 300.0])
+def test_a_stream_with_a_large_mean_is_normed(mean, device):
+    """The mean of squares less the square of the mean would keep no digit of a variance of 1."""
+    model = model_of(GPT2, device)
+    with torch.no_grad():
+        model.embedding.weight += mean
+    ids = torch.randint(61, (2, 6), generator=torch.Generator().manual_seed(1)).to(device)
+    decoder = Decoder(model, 2, 8)
+    decoder.start(ids)
+    exact = model.double()(ids)[:, -1]
+    assert float((decoder.read(1).double() - exact).norm() / exact.norm()) < 2e-2
+
+
 def test_a_second_prompt_sees_nothing_of_the_first(device):
     model = model_of(LLAMA, device)
     decoder = Decoder(model, 1, 14)
