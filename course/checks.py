@@ -647,11 +647,11 @@ class Value:
 
         from course import expressions
 
-        number = _number(self.value)
-        if number is None and not isinstance(self.value, sympy.Expr | expressions.Refused | str):
+        value = self.value if isinstance(self.value, sympy.Expr | expressions.Refused | str) else _number(self.value)
+        if value is None:
             raise CheckFailed(f"{self.name} should be a sympy expression, {_kind(self.value)} came.", see)
         try:
-            return expressions.read(self.value if number is None else number, allow)
+            return expressions.read(value, allow)
         except expressions.ExpressionError as error:
             raise CheckFailed(f"{self.name} {error}.", see) from None
 
@@ -971,8 +971,8 @@ def _number(x) -> float | int | None:
         return x.item()
     if kind in (torch.Tensor, torch.nn.Parameter, np.ndarray) and x.ndim == 0:
         return x.item() if str(x.dtype).removeprefix("torch.").startswith(("int", "uint", "float", "bfloat")) else None
-    if (sympy := sys.modules.get("sympy")) is not None and isinstance(x, sympy.Integer | sympy.Rational | sympy.Float):
-        return _exact(x)
+    if (sympy := sys.modules.get("sympy")) is not None and isinstance(x, sympy.Expr):
+        return _computed(x)
     return None
 
 
@@ -981,6 +981,19 @@ def _exact(x) -> float | int | None:
         return int(x) if x == int(x) else float(x)
     except (ArithmeticError, ValueError):  # not finite, or too large for a float
         return float(x) if isinstance(x, Decimal) and not x.is_snan() else None
+
+
+def _computed(x) -> float | int | None:
+    """The value of a sympy expression without letters, such as ``sympy.sqrt(2)``, if it is real."""
+    import sympy
+
+    from course import expressions
+
+    try:
+        value = expressions.number(expressions.read(x))
+        return None if value.imag else int(x) if isinstance(x, sympy.Integer) else float(value.real)
+    except (expressions.ExpressionError, expressions.NoValue, OverflowError):
+        return None
 
 
 def _scalar(x):

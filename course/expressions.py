@@ -20,6 +20,7 @@ NODES, DEPTH, NAME = 1000, 50, 50  # of a formula; characters of a letter's name
 BITS = 4000  # of a number that is written, and of a power of numbers
 LARGEST = 100_000  # bits of a value on the way
 DIGITS = 30, 60, 120, 240, 480, 960, 1920  # in which a value is computed until two agree
+NOISE = 1e-20  # of a value, by which two computations of it may differ
 SECONDS = 5.0  # of this process, for one comparison
 TERMS = 10_000  # of a sum or product that is computed
 AGREE = 1e-12  # of the value: numbers with a decimal point are rounded
@@ -216,7 +217,7 @@ def read(x, allow: tuple[str, ...] = ()) -> sympy.Expr:
     """A formula as an answer gives it, built again.
 
     Args:
-        x: a sympy expression or a plain number.
+        x: a sympy expression, or a number of Python.
         allow: names of UNEVALUATED that are an answer nevertheless.
 
     Raises:
@@ -226,15 +227,8 @@ def read(x, allow: tuple[str, ...] = ()) -> sympy.Expr:
         raise ExpressionError(x.why)
     if type(x) is str:
         raise ExpressionError("is text, which is not read: write the formula without quotation marks")
-    if type(x) in (int, float, Fraction):
-        number = (
-            sympy.Rational(x.numerator, x.denominator)
-            if type(x) is Fraction
-            else sympy.Integer(x)
-            if type(x) is int
-            else sympy.Float(x)
-        )
-        return from_plain(to_plain(number))
+    if type(x) in (int, float):
+        x = sympy.Integer(x) if type(x) is int else sympy.Float(x)
     if not isinstance(x, sympy.Expr):
         raise ExpressionError("is no sympy expression")
     found = from_plain(to_plain(x))
@@ -283,8 +277,8 @@ class _Evaluation:
                     for name, v in self.at.items()
                 }
                 now = self.value(x, letters)
-                if before is not None and now != 0 and abs(now - before) <= mp.mpf(10) ** -20 * abs(now):
-                    return now, max(self.size, abs(now))
+                if before is not None and now != 0 and abs(now - before) <= NOISE * abs(now):
+                    return (mp.re(now) if abs(mp.im(now)) <= NOISE * abs(now) else now), max(self.size, abs(now))
                 before = now
         if abs(now) <= mp.mpf(10) ** -900 * self.size:  # nothing but rounding is left
             return mp.mpf(0), self.size
