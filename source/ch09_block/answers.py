@@ -856,11 +856,12 @@ def post_norm_model(ids, p, n_heads, n_kv_heads):
 
 right("ch09.depth", "both copy")
 right("ch09.depth", "neither copies")
+right("ch09.depth", "Only two layers copy")
 
 wrong("ch09.depth", "two layers", "Set one of the three sentences, word for word.", see="how-many-layers-does-copying-need")
 wrong(
     "ch09.depth",
-    "Only two layers copy",
-    "Write the sentence as it is printed, in small letters.",
+    "both",
+    "Write the whole text of your choice: which layers, and what they do.",
     see="how-many-layers-does-copying-need",
 )
