@@ -21,6 +21,7 @@ from autograder.scoring import score
 SEEDS = (1, 2, 3)
 LEAST_WRONG = {"code": 4}  # others need 2
 FORMS_WITH_RIGHT = ("code",)
+CONSTANTS = "True", "False", "None", "0"  # what ignores the question earns nothing
 
 
 @dataclass
@@ -104,6 +105,10 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
     points, said = grade(stub(cells[exercise.answer]), seeds[0])
     if points != 0:
         result.misses.append(f"the empty stub gets {points:g} points: {said}")
+    for value in CONSTANTS if _functions(cells[exercise.answer].source) else ():
+        points, said = grade("\n".join(f"{name} = lambda *args, **kwargs: {value}" for name in names), seeds[0])
+        if points != 0:
+            result.misses.append(f"functions that always return {value} get {points:g} points: {said}")
     for answer in mine:
         try:
             source = answer.source(names)
