@@ -10,6 +10,7 @@ from autograder.answers import cell, right, wrong
 # ---------------------------------------------------------------- f03.invariance
 
 right("f03.invariance", "fca")
+right("f03.invariance", "ACF")
 wrong(
     "f03.invariance",
     "a",
@@ -51,6 +52,7 @@ wrong(
 
 right("f03.lead", 13.02)
 right("f03.lead", cell("lead = math.log(9) + math.log(49_999)"))
+right("f03.lead", cell("lead = sympy.log(449991)"))
 wrong(
     "f03.lead",
     math.log(9),
@@ -334,6 +336,21 @@ def on_a_finer_grid(score):
     return True
 
 
+@right("f03.honesty")
+def scalars_in_a_loop(score):
+    for k in range(5, 96):
+        p = k / 100
+
+        def cost(q, p=p):
+            q = np.array([q])
+            return float(p * score(q, 1)[0] + (1 - p) * score(q, 0)[0])
+
+        honest = cost(p)
+        if any(cost(j / 100) <= honest + 1e-13 for j in range(1, 100) if j != k):
+            return False
+    return True
+
+
 @wrong("f03.honesty", "You test one true probability, 0.5. Every symmetric rule looks honest there.", see="honest-forecasts")
 def at_one_half_only(score):
     grid = np.linspace(0.01, 0.99, 99)
@@ -438,6 +455,20 @@ def neighbours_only(score):
 def forecasts_stop_at_the_truths(score):
     grid = np.linspace(0.05, 0.95, 91)
     for i in range(91):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not (np.delete(expected, i) > expected[i] + 1e-12).all():
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "You also ask about true probabilities below 0.05 and above 0.95. The task does not, and refuses no rule for them.",
+    see="honest-forecasts",
+)
+def wider_than_asked(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(99):
         expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
         if not (np.delete(expected, i) > expected[i] + 1e-12).all():
             return False
@@ -600,6 +631,34 @@ def plain_exponentials(logits, target):
         h = torch.special.entr(powers / powers.sum()).sum()
         low, high = (middle, high) if h < target else (low, middle)
     return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f03.temperature",
+    "A probability that underflows to 0 makes p · ln p a nan, and a comparison with nan is False: your search goes astray there.",
+    see="the-floor-under-the-loss",
+)
+def zero_times_infinity(logits, target):
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        p = torch.softmax(logits.double() / math.exp(middle), dim=-1)
+        low, high = (middle, high) if -(p * p.log()).sum() < target else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong("f03.temperature", "Asked is a number; you return a tensor with one entry.", see="temperature-and-entropy")
+def tensor_of_one_entry(logits, target):
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        h = torch.special.entr(torch.softmax(logits.double() / math.exp(middle), dim=-1)).sum()
+        low, high = (middle, high) if h < target else (low, middle)
+    return torch.tensor([math.exp((low + high) / 2)], dtype=torch.float64)
 
 
 @wrong(
