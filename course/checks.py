@@ -21,7 +21,6 @@ broadcasting, and a tolerance is asked for or derived, never a habit.
 """
 
 import copy
-import itertools
 import math
 import os
 import random
@@ -589,51 +588,72 @@ class Value:
             raise CheckFailed(f"{self.name}: {told}", see)
         return self
 
-    def is_equivalent_to(self, expression, *, see: str | None = None) -> "Value":
-        """A sympy expression that equals `expression` for all values of its symbols."""
-        import sympy
+    def is_expression_in(self, *letters: str, each: bool = False, allow: tuple[str, ...] = (), see: str | None = None) -> "Value":
+        """A sympy expression, or a number, in no other letters than these; with `each`, in all of them.
 
-        if self.value is None:
-            raise CheckFailed(f"{self.name} should be a sympy expression, nothing came.", see)
+        Sums, derivatives and the like that are not computed are no answer, but for those of `allow`, such as ``("Sum",)``.
+        """
+        from course import expressions
+
+        found = sorted(expressions.letters(self._expression(allow, see)))
+        if not set(found) <= set(letters) or (each and set(found) != set(letters)):
+            wanted, came = (", ".join(names) or "none" for names in (letters, found))
+            raise CheckFailed(f"{self.name} should be an expression in {wanted}, and its letters are {came}.", see)
+        return self
+
+    def has_value(
+        self,
+        expected: float,
+        *,
+        at: dict,
+        atol: float = 0.0,
+        rtol: float = 0.0,
+        allow: tuple[str, ...] = (),
+        see: str | None = None,
+    ) -> "Value":
+        """A sympy expression whose value is `expected` where its letters have the values of `at`."""
+        from course import expressions
+
+        where = ", ".join(f"{name} = {value}" for name, value in at.items())
         try:
-            expression, value = sympy.sympify(expression), sympy.sympify(self.value)
-            known = {symbol.name: symbol for symbol in expression.free_symbols}  # a name is enough to mean the same
-            value = value.xreplace({s: known[s.name] for s in value.free_symbols if s.name in known})
-            same = _agree(value, expression)
-            if same is None:
-                gap = sympy.simplify(value - expression)
-                same = gap == 0 or gap.equals(0) is True
-        except Exception as error:
-            raise CheckFailed(f"{self.name} is not a sympy expression: {_told(error)}", see) from None
+            value = complex(expressions.number(self._expression(allow, see), at))
+        except (expressions.NoValue, OverflowError) as error:
+            raise CheckFailed(f"{self.name} has no value for {where}: {error}.", see) from None
+        value = value if value.imag else value.real
+        if not abs(value - expected) <= atol + rtol * abs(expected):
+            raise CheckFailed(f"for {where} {self.name} should be {expected:g}, and it is {value:g}.", see)
+        return self
+
+    def is_equivalent_to(self, expression, *, allow: tuple[str, ...] = (), see: str | None = None) -> "Value":
+        """A sympy expression that equals `expression` for all values of its letters.
+
+        Its values are compared at points, to 12 digits. Nothing is evaluated that is not known: text is refused, and so is
+        what is not computed, such as ``sympy.Sum``, but for the kinds of `allow`: ``("Sum", "Product")`` have values here.
+        """
+        from course import expressions
+
+        value, wanted = self._expression(allow, see), expressions.read(expression)
+        try:
+            same = expressions.same(value, wanted)
+        except expressions.NoValue:
+            raise CheckFailed(f"{self.name} cannot be compared with the right expression: write it more simply.", see) from None
         if not same:
             raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
         return self
 
+    def _expression(self, allow: tuple[str, ...], see: str | None):
+        """The value as an expression of known parts, whatever came."""
+        import sympy
 
-def _agree(value, expression) -> bool | None:
-    """Whether two sympy expressions are equal at random points, to 12 digits; None if the points do not tell.
+        from course import expressions
 
-    In numbers first: simplify takes seconds, and does not bring together 2**(x*log(P, 2)) and P**x.
-    Each by itself: of a difference that is zero, evalf looks for digits that are not there.
-    """
-    import sympy
-
-    random_points = random.Random(0)
-    for signs in itertools.product([1, -1], repeat=3):  # three symbols of either sign meet in all ways; of more, some
-        point, signs = {}, itertools.chain(signs, iter(lambda: random_points.choice([-1, 1]), None))
-        for symbol in sorted(value.free_symbols | expression.free_symbols, key=str):
-            number = sympy.Integer(random_points.randint(1, 9))
-            number = number if symbol.is_integer else number + sympy.Rational(random_points.randint(1, 99), 100)
-            point[symbol] = number if symbol.is_nonnegative else number * next(signs)
+        value = self.value if isinstance(self.value, sympy.Expr | expressions.Refused | str) else _number(self.value)
+        if value is None:
+            raise CheckFailed(f"{self.name} should be a sympy expression, {_kind(self.value)} came.", see)
         try:
-            # So many digits, since 1 + tanh(−300) has its first one late.
-            right, mine = (x.subs(point).evalf(30, maxn=1000) for x in (expression, value))
-            size, off = abs(right), abs(mine - right)  # sympy's numbers: e**-800 is not zero to them
-            if not off <= 1e-12 * size:
-                return False if off > 1e-6 * size else None
-        except (TypeError, ValueError, OverflowError):
-            return None
-    return True
+            return expressions.read(value, allow)
+        except expressions.ExpressionError as error:
+            raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
 def _record(name: str, observe: Callable, answer):
@@ -951,8 +971,8 @@ def _number(x) -> float | int | None:
         return x.item()
     if kind in (torch.Tensor, torch.nn.Parameter, np.ndarray) and x.ndim == 0:
         return x.item() if str(x.dtype).removeprefix("torch.").startswith(("int", "uint", "float", "bfloat")) else None
-    if (sympy := sys.modules.get("sympy")) is not None and isinstance(x, sympy.Integer | sympy.Rational | sympy.Float):
-        return _exact(x)
+    if (sympy := sys.modules.get("sympy")) is not None and isinstance(x, sympy.Expr):
+        return _computed(x)
     return None
 
 
@@ -961,6 +981,19 @@ def _exact(x) -> float | int | None:
         return int(x) if x == int(x) else float(x)
     except (ArithmeticError, ValueError):  # not finite, or too large for a float
         return float(x) if isinstance(x, Decimal) and not x.is_snan() else None
+
+
+def _computed(x) -> float | int | None:
+    """The value of a sympy expression without letters, such as ``sympy.sqrt(2)``, if it is real."""
+    import sympy
+
+    from course import expressions
+
+    try:
+        value = expressions.number(expressions.read(x))
+        return None if value.imag else int(x) if isinstance(x, sympy.Integer) else float(value.real)
+    except (expressions.ExpressionError, expressions.NoValue, OverflowError):
+        return None
 
 
 def _scalar(x):
