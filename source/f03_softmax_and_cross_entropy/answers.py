@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f03.invariance
 
@@ -75,6 +75,9 @@ wrong(
 wrong(
     "f03.lead", math.log(50_000), "That gives the token as much as all others together, about one half.", see="shift-yes-scale-no"
 )
+
+for rivals in (49_998, 50_000):
+    equivalent("f03.lead", f"`lead = math.log(0.9 / (0.1 / {rivals}))`", "the same in two decimals")
 
 # ---------------------------------------------------------------- f03.ensemble
 
@@ -193,6 +196,13 @@ def changes_its_argument(log_probs):
 def always_float32(log_probs):
     return (torch.logsumexp(log_probs, dim=0) - math.log(len(log_probs))).float()
 
+
+for number in ("-1.0", "1.0", "-0.0"):
+    equivalent(
+        "f03.ensemble",
+        f"`top = top.masked_fill(top == -torch.inf, {number})`",
+        "any finite number does where all are minus infinity",
+    )
 
 # ---------------------------------------------------------------- f03.brier_gradient
 
@@ -475,6 +485,10 @@ def wider_than_asked(score):
     return True
 
 
+equivalent("f03.honesty", "`if not expected[i] < others.min():`", "a tie of equal numbers is exact")
+equivalent("f03.honesty", "`if not expected[i] < others.min() - 2e-12:`", "honest rules win by more")
+equivalent("f03.honesty", "`if not expected[i] <= others.min() - 1e-12:`", "no rule wins by just this much")
+
 # ---------------------------------------------------------------- f03.temperature
 
 
@@ -676,6 +690,17 @@ def in_float32(logits, target):
         low, high = (middle, high) if h < target else (low, middle)
     return math.exp((low + high) / 2)
 
+
+for bounds in ("-39.0, 40.0", "-41.0, 40.0", "-80.0, 40.0", "-40.0, 39.0", "-40.0, 41.0", "-40.0, 80.0"):
+    equivalent("f03.temperature", f"`low, high = ({bounds})`", "wide enough for all logits that are promised")
+for times in (99, 101, 200):
+    equivalent("f03.temperature", f"`for _ in range({times}):`", "60 halvings of 80 exhaust the digits of a float64")
+equivalent(
+    "f03.temperature",
+    "`too_cold = torch.special.entr(p).sum() <= target`",
+    "an entropy that is met exactly may lie in either half",
+)
+equivalent("f03.temperature", "`p = torch.softmax(logits.double() / math.exp(middle), dim=-0)`", "a vector has one dimension")
 
 # ---------------------------------------------------------------- f03.prediction
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f05.gain
 
@@ -53,6 +53,9 @@ wrong(
     "Upside down: the smaller the signal behind the activation, the larger the weights must be.",
     see="relu-takes-half",
 )
+
+equivalent("f05.leaky", "`a, n = sympy.symbols('a n')`", "letters are known by their names")
+equivalent("f05.leaky", "`a, n = sympy.symbols('a n', positive=False)`", "letters are known by their names")
 
 # ---------------------------------------------------------------- f05.std_for
 
@@ -157,6 +160,20 @@ def without_n(activation, n_in):
     density = torch.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * 0.001
     return 1 / math.sqrt((density * activation(z) ** 2).sum().item())
 
+
+equivalent(
+    "f05.std_for", "`second_moment = (density * activation(z) ** 2).sum() * 0.001`", "math.sqrt makes a Python float of a tensor"
+)
+equivalent(
+    "f05.std_for",
+    "`z = torch.linspace(-10, 10, 20000, dtype=torch.float64)`",
+    "one step in 20,000 changes the sum by less than is asked for",
+)
+equivalent(
+    "f05.std_for",
+    "`z = torch.linspace(-10, 10, 20002, dtype=torch.float64)`",
+    "one step in 20,000 changes the sum by less than is asked for",
+)
 
 # ---------------------------------------------------------------- f05.keeps_size
 
@@ -320,6 +337,38 @@ def mean_of_the_upper_half(init):
             return False
     return True
 
+
+for same in (
+    "[(499, 50), (50, 500), (200, 200)]",
+    "[(500, 51), (50, 500), (200, 200)]",
+    "[(500, 50), (51, 500), (200, 200)]",
+    "[(500, 50), (50, 499), (200, 200)]",
+    "[(500, 50), (50, 500), (199, 200)]",
+    "[(500, 50), (50, 500), (201, 200)]",
+    "[(500, 50), (50, 500), (200, 199)]",
+    "[(500, 50), (50, 500), (200, 201)]",
+):
+    equivalent("f05.keeps_size", f"`for n_in, n_out in {same}:`", "other widths of the same three ranges")
+for same in ("W[:n_in // -2], W[n_in // 2:]", "W[:n_in // 2], W[n_in // -2:]"):
+    equivalent("f05.keeps_size", f"`for rows in ({same}):`", "the same rows, counted from the end")
+for same in (
+    "W[:n_in // 3], W[n_in // 2:]",
+    "W[:n_in // 4], W[n_in // 2:]",
+    "W[:n_in // 2], W[n_in // 3:]",
+    "W[:n_in // 2], W[n_in // 4:]",
+):
+    equivalent("f05.keeps_size", f"`for rows in ({same}):`", "20% in half of the rows are 13% or more in this part")
+for same in ("", ", dim=0"):
+    equivalent(
+        "f05.keeps_size",
+        f"`W = torch.cat([init(n_in, n_out), init(n_in, n_out)]{same})`",
+        "20% in half of the rows are 13% or more in one part",
+    )
+equivalent("f05.keeps_size", "`W = torch.cat([init(n_in, n_out), init(n_in, n_out)], dim=-1)`", "dimension 1 is the last")
+equivalent(
+    "f05.keeps_size", "`if abs(rows.square().mean() * n_in / 2 - 1) >= 0.11:`", "random numbers do not hit the limit itself"
+)
+equivalent("f05.keeps_size", "`if abs(W.mean()) >= 0.2 * W.std():`", "random numbers do not hit the limit itself")
 
 # ---------------------------------------------------------------- f05.prediction
 
