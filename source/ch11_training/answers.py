@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 11."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch11.pairs
 
@@ -197,6 +197,12 @@ def equal(targets, micro):
 @wrong("ch11.weights", "You weighted by rows. What counts are positions, and padding is none.", see="sum-or-mean")
 def by_rows(targets, micro):
     return torch.tensor([len(part) / len(targets) for part in targets.split(micro)], dtype=torch.float64)
+
+
+@wrong("ch11.weights", "Your tensor is float32: divided in float64, the weights keep all their digits.", see="sum-or-mean")
+def in_float32(targets, micro):
+    n = torch.stack([(part != -100).sum() for part in targets.split(micro)])
+    return n / n.sum()
 
 
 @wrong("ch11.weights", "These are the counts. They must be divided by their sum.", see="sum-or-mean")
@@ -469,6 +475,14 @@ wrong(
     see=_COMPARE,
 )
 
+_SHORT = "Pieces shorter than n are only compared with runs of n tokens, so they match nothing."
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) + 1)}`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) - n + 2):`", _SHORT)
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) - n + 2)}`", _SHORT)
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) + n + 1)}`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) + 1):`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) + n + 1):`", _SHORT)
+
 # ---------------------------------------------------------------- ch11.prediction
 
 wrong(
@@ -667,3 +681,7 @@ wrong(
     "The two terms add up; you subtracted one from the other.",
     see=_SPEND,
 )
+
+_NAMES = "Symbols are compared by their names; what they are assumed to be does not matter."
+equivalent("ch11.flat", "`k, alpha = sympy.symbols('k alpha')`", _NAMES)
+equivalent("ch11.flat", "`k, alpha = sympy.symbols('k alpha', positive=False)`", _NAMES)
