@@ -199,9 +199,9 @@ class Exercise:
         else:
             if not math.isclose(worth, self.points):
                 raise ValueError(f"{self.id}: its parts are worth {worth:g} points, the exercise {self.points:g}")
-            verdict = f"{earned:g} of {self.points:g} points"
+            verdict = f"{earned:g} of {points}"
             if earned > (most := CAP * self.points) and any(not p and text is not None for _, p, text in self.parts):
-                earned, verdict = most, f"{most:g} of {self.points:g} points, since a test that you can see failed"
+                earned, verdict = most, f"{most:g} of {points}, since a test that you can see failed"
         lines = [f"{self.id}: {verdict}."] + [f"- {name}: {text}" for name, text in failures]
         if not self.parts:
             lines.append("- No test ran.")
