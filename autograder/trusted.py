@@ -37,6 +37,7 @@ WARM = (
     "matplotlib.pyplot",
     "matplotlib_inline.backend_inline",
     "sympy",
+    "course.expressions",
     "torch.fx.experimental.symbolic_shapes",  # the first gradient imports it
 )
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
