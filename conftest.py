@@ -1,10 +1,11 @@
-"""The limit on a chapter's run time, kept while nbval runs the source notebooks."""
+"""What nbval keeps to while it runs the source notebooks: the limit on a chapter's run time, and how outputs are compared."""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.nbval_plugin"]
 LIMIT = 40.0  # seconds of all cells of one notebook
 
 

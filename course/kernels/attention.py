@@ -1,8 +1,8 @@
 """Exact attention that never stores the T × S weights: the fast twin of `course.model.attend`.
 
 Dao et al. 2022, FlashAttention, algorithms 1 and 4; Dao 2023, FlashAttention-2, algorithms 1 and 2. Memory grows with T, not
-with T²: the forward pass keeps the output and one number a query, ln Σ_j exp(score_j), and the backward pass computes the
-weights again from it, tile by tile.
+with T²: the forward pass keeps the output and one number a query, log₂ Σ_j exp(score_j), and the backward pass computes the
+weights again from it, tile by tile. That number is a float32: of scores of 10⁵ it keeps the weights to about one part in a hundred.
 
 Shapes: query (B, H, T, d_head); key, value (B, kv_heads, S, d_head); heads share a key in groups of H / kv_heads.
 """
@@ -86,10 +86,10 @@ def _forward_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """One program: M queries of one head, which pass over the keys from the left, N at a time."""
-    block = tl.program_id(0)
+    head, block = _place(tl.cdiv(T, M))
     if CAUSAL:
-        block = tl.num_programs(0) - 1 - block  # late queries see most keys: they start first, so that the end is even
-    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+        block = tl.cdiv(T, M) - 1 - block  # late queries see most keys: they start first, so that the end is even
+    b, h = head // H, head % H
     start = block * M
     rows = start + tl.arange(0, M)
     q = query.load([b, h, start, 0]).reshape(M, D)
@@ -105,7 +105,13 @@ def _forward_kernel(
     )
 
     out.store([b, h, start, 0], (acc / total[:, None]).to(out.dtype).reshape(1, 1, M, D))
-    tl.store(lse + tl.program_id(1) * T + rows, (top + tl.log2(total)) / LOG2_E, mask=rows < T)
+    tl.store(lse + head.to(tl.int64) * T + rows, top + tl.log2(total), mask=rows < T)
+
+
+@triton.jit
+def _place(blocks):
+    """The head and the tile of this program: all are on the grid's first axis, since the others end at 65,535."""
+    return tl.program_id(0) // blocks, tl.program_id(0) % blocks
 
 
 @triton.jit
@@ -153,13 +159,13 @@ def _seen(rows, columns, T, S, CAUSAL: tl.constexpr):
 # A custom operation, so that torch.compile takes it as it is and plans around it.
 @torch.library.custom_op("course::attention", mutates_args=())
 def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """The output and, for the backward pass, ln Σ_j exp(score_j) of each query, (B, H, T) float32."""
+    """The output and, for the backward pass, log₂ Σ_j exp(score_j) of each query, (B, H, T) float32."""
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     query, key, value = map(_readable, (query, key, value))
     tile = FORWARD[d_head]
     out = _empty_like(query)
     lse = query.new_empty(B, H, T, dtype=torch.float32)
-    _forward_kernel[triton.cdiv(T, tile.queries), B * H](
+    _forward_kernel[(triton.cdiv(T, tile.queries) * B * H,)](
         _rows(query, tile.queries), _rows(key, tile.keys), _rows(value, tile.keys), _rows(out, tile.queries), lse,
         math.log2(math.e) / math.sqrt(d_head), H, T, S,
         GROUP=H // kv_heads, D=d_head, M=tile.queries, N=tile.keys, CAUSAL=causal, num_warps=tile.warps, num_stages=tile.stages,
@@ -211,16 +217,16 @@ def _query_backward_kernel(
 
     It leaves δ_i = Σ_d O_id G_id for the keys' kernel. That is Σ_j weight_ij · ∂loss/∂weight_ij: what the softmax takes off each gradient.
     """
-    block = tl.program_id(0)
+    head, block = _place(tl.cdiv(T, M))
     if CAUSAL:
-        block = tl.num_programs(0) - 1 - block
-    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+        block = tl.cdiv(T, M) - 1 - block
+    b, h = head // H, head % H
     start = block * M
     rows = start + tl.arange(0, M)
     q = query.load([b, h, start, 0]).reshape(M, D)
     g = grad_out.load([b, h, start, 0]).reshape(M, D)
-    at = tl.program_id(1) * T + rows
-    top = tl.load(lse + at, mask=rows < T, other=float("inf")) * LOG2_E
+    at = head.to(tl.int64) * T + rows
+    top = tl.load(lse + at, mask=rows < T, other=float("inf"))
     mean = tl.sum(out.load([b, h, start, 0]).reshape(M, D).to(tl.float32) * g.to(tl.float32), 1)  # δ
     tl.store(delta + at, mean, mask=rows < T)
     dq = tl.zeros([M, D], tl.float32)
@@ -252,8 +258,9 @@ def _key_backward_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """One program: N keys of one head, which pass over the queries that see them, of all heads of their group."""
-    start = tl.program_id(0) * N
-    b, kv = tl.program_id(1) // kv_heads, tl.program_id(1) % kv_heads
+    head, block = _place(tl.cdiv(S, N))
+    start = block * N
+    b, kv = head // kv_heads, head % kv_heads
     columns = start + tl.arange(0, N)
     k = key.load([b, kv, start, 0]).reshape(N, D)
     v = value.load([b, kv, start, 0]).reshape(N, D)
@@ -287,7 +294,7 @@ def _pass_queries(
     for m in tl.range(start, stop, M):
         rows = m + tl.arange(0, M)
         q = query.load([b, h, m, 0]).reshape(M, D)
-        top = tl.load(lse + rows, mask=rows < T, other=float("inf")) * LOG2_E  # no weight for rows after the last query
+        top = tl.load(lse + rows, mask=rows < T, other=float("inf"))  # no weight for rows after the last query
         weights = tl.exp2(tl.dot(k, q.T) * scale - top[None, :])  # (N, M)
         if MASKED:
             weights = tl.where(columns[:, None] <= rows[None, :] + (S - T), weights, 0.0)
@@ -313,14 +320,14 @@ def _backward(
     tile = QUERY_BACKWARD[d_head]
     q, o, g, grad_q = (_rows(tensor, tile.queries) for tensor in (query, out, grad_out, grads[0]))
     k, v = _rows(key, tile.keys), _rows(value, tile.keys)
-    _query_backward_kernel[triton.cdiv(T, tile.queries), B * H](
+    _query_backward_kernel[(triton.cdiv(T, tile.queries) * B * H,)](
         q, k, v, o, g, grad_q, lse, delta, scale, H, T, S,
         M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
     )  # fmt: skip
     tile = KEY_BACKWARD[d_head]
     q, g = _rows(query, tile.queries), _rows(grad_out, tile.queries)
     k, v, grad_k, grad_v = (_rows(tensor, tile.keys) for tensor in (key, value, *grads[1:]))
-    _key_backward_kernel[triton.cdiv(S, tile.keys), B * kv_heads](
+    _key_backward_kernel[(triton.cdiv(S, tile.keys) * B * kv_heads,)](
         q, k, v, g, grad_k, grad_v, lse, delta, scale, kv_heads, T, S,
         M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
     )  # fmt: skip
