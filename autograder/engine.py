@@ -25,7 +25,7 @@ from nbgrader.utils import is_grade, is_solution
 
 from autograder import frames
 from autograder.chapters import Chapter, CourseError, grade_id, tags
-from autograder.sandbox import Limits
+from autograder.sandbox import Limits, SandboxError
 from autograder.student import Student, Template
 
 __all__ = ["Limits", "run_notebook", "warm_up"]
@@ -71,7 +71,7 @@ def run_notebook(
 class _Run:
     def __init__(self, notebook, chapter, seed, limits, files, sandbox):
         self.notebook, self.chapter, self.seed, self.limits, self.files = notebook, chapter, seed, limits, files
-        self.template = student_template(sandbox)
+        self.template, self.confined = student_template(sandbox), sandbox == "full"
         self.student: Student | None = None
         self.tests: _Tests | None = None
         self.flags: list[str] = []
@@ -112,6 +112,7 @@ class _Run:
                 "seed": self.seed,
                 "limits": asdict(self.limits),
                 "left": self.end - time.monotonic(),
+                "confined": self.confined,
             }
         )
         current, until = None, self.end + GRACE
@@ -124,6 +125,8 @@ class _Run:
                         self.student = self.template.fork(self.limits, self.files)
                         socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
                         self.student.socket.close()
+                    case ["unconfined", part, why]:
+                        raise SandboxError(part, why)
                     case ["kill"]:
                         how = self.student and self.student.how_it_ended(0.2)
                         self._end_student()
@@ -253,7 +256,7 @@ def tests_base() -> _Tests:
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.trusted", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "autograder.trusted", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

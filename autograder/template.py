@@ -36,6 +36,7 @@ WARM = (
     "matplotlib_inline.backend_inline",
     "numpy",
     "sympy",
+    "course.expressions",
     "torch",
     "torch._dynamo",  # the first optimizer imports it
     "torch.optim",

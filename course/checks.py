@@ -638,7 +638,7 @@ class Value:
         except expressions.NoValue:
             raise CheckFailed(f"{self.name} cannot be compared with the right expression: write it more simply.", see) from None
         if not same:
-            raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
+            raise CheckFailed(f"{self.name} = {_short(expressions.shown(value))} is not the same function.", see)
         return self
 
     def _expression(self, allow: tuple[str, ...], see: str | None):
