@@ -74,6 +74,11 @@ class Limits:
     output: int = 1_000_000
     """Characters of a cell's outputs."""
 
+    @property
+    def processor(self) -> int:
+        """Seconds of processor time of one process, with what goes on in the background and the way to the tests and back."""
+        return math.ceil(2 * self.notebook) + 10
+
 
 @contextlib.contextmanager
 def needs(part: str) -> Iterator[None]:
@@ -283,7 +288,7 @@ def set_limits(limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_size,
         resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_CPU: math.ceil(2 * limits.notebook) + 10,  # of what goes on in the background; crossings count here
+        resource.RLIMIT_CPU: limits.processor,
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         bounds[resource.RLIMIT_MSGQUEUE] = 0

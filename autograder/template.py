@@ -217,7 +217,7 @@ class Children:
 
     def end(self, pid: int, kill: bool) -> str | None:
         """How a child ended, in words; None if it runs on."""
-        found, status = os.waitpid(pid, os.WNOHANG)
+        found, status, usage = os.wait4(pid, os.WNOHANG)
         if not found and not kill:
             return None
         for stop in (os.kill, os.killpg):  # in the sandbox the end of its first process is that of all
@@ -233,6 +233,8 @@ class Children:
         if greedy or pid in self._greedy:
             self._greedy.discard(pid)
             return f"was ended: it and what it started used more than {limits.memory >> 20} MB of memory"
+        if found and status == signal.SIGKILL and usage.ru_utime + usage.ru_stime > limits.processor - 1:
+            return f"was ended: it used {limits.processor} s of processor time"
         return words(status) if found else "was stopped"
 
     def _watch_memory(self) -> None:
