@@ -25,6 +25,7 @@ from nbgrader.utils import is_grade, is_solution
 
 from autograder import frames
 from autograder.chapters import Chapter, CourseError, grade_id, tags
+from autograder.paths import shortened
 from autograder.sandbox import Limits
 from autograder.student import Student, Template
 
@@ -169,7 +170,8 @@ class _Run:
         self.count += 1
         self.done.add(index)
         cell = self.notebook.cells[index]
-        cell.outputs, cell.execution_count = [from_dict(output) for output in outputs], self.count
+        cell.outputs = shortened([from_dict(output) for output in outputs], self.chapter.root)
+        cell.execution_count = self.count
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = self.count

@@ -24,11 +24,10 @@ from traitlets.config import Config
 OUTPUT_LIMIT = 1_000_000  # characters a cell
 TAIL = 20_000  # characters that are kept of the end of what is longer: a test says its result last
 ERROR_LIMIT = 20_000  # characters of an error
-NEED_A_SHELL = frozenset(
-    "! !! sx system bash sh script cmd python python2 python3 pypy perl ruby pip conda mamba micromamba uv killbgscripts".split()
-)
-NEED_A_PERSON = frozenset("debug pdb edit ed".split())
-RUN_PYTHON = frozenset("time timeit prun run rerun macro capture".split())
+NEED_A_SHELL = {"!", "!!", "sx", "system", "bash", "sh", "script", "cmd", "pip", "conda", "mamba", "micromamba", "uv"}
+NEED_A_SHELL |= {"python", "python2", "python3", "pypy", "perl", "ruby", "killbgscripts"}
+NEED_A_PERSON = {"debug", "pdb", "edit", "ed"}
+RUN_PYTHON = {"time", "timeit", "prun", "run", "rerun", "macro", "capture"}
 """Magics whose errors are those of the code that they run."""
 
 
