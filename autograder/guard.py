@@ -13,7 +13,7 @@ import types
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-OPEN = ("checks", "data", "device", "plots", "widgets")
+OPEN = ("checks", "data", "device", "expressions", "plots", "widgets")
 """Modules of `course` that hold no answers."""
 _LOAD = SourceFileLoader.exec_module
 

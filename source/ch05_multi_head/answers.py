@@ -110,7 +110,6 @@ def first_block_for_all(weights, value, W_o):
 # ---------------------------------------------------------------- ch05.cost
 
 right("ch05.cost", cell('crossover = sympy.sympify("2*d")\nratio = sympy.sympify("H*T**2/(8*d**2)")'))
-right("ch05.cost", cell('crossover = "d + d"\nratio = "(T/d)**2*H/8"'))
 
 _SYMBOLS = 'd, T, H = sympy.symbols("d T H", positive=True)\n'
 wrong(

@@ -590,7 +590,6 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 # ---------------------------------------------------------------- ch09.count
 
 right("ch09.count", cell('V, L, d = sympy.symbols("V L d", positive=True)\nparameters = d * (V + 1 + L * (29 * d / 2 + 2))'))
-right("ch09.count", cell('parameters = "V*d + L*(14.5*d**2 + 2*d) + d"'))
 
 _SYMBOLS = 'V, L, d = sympy.symbols("V L d", positive=True)\n'
 wrong(

@@ -559,7 +559,6 @@ wrong(
 
 # ---------------------------------------------------------------- ch11.flat
 
-right("ch11.flat", cell('factor = "(k**(2*alpha) + 1) / (2 * k**alpha)"'))
 right(
     "ch11.flat",
     cell('k, alpha = sympy.symbols("k alpha", positive=True)\nfactor = sympy.cosh(alpha * sympy.log(k))'),
