@@ -206,8 +206,7 @@ class Session(Peer):
             raise self.lose(f"{NO_ANSWER} ({error if isinstance(error, WireError) else type(error).__name__}).") from None
         except BaseException as error:  # a limit of the tests, or of the student in a call back: the ends are out of step
             if self.nested == 0 and self.sock is not None:
-                stopped = isinstance(error, Stopped)
-                self.lose(str(error) if stopped else "The tests ended early.", limit=stopped)
+                self.lose(str(error) if isinstance(error, Stopped) else "The tests ended early.")
             raise
         try:
             error = self._rebuilt(*told)
