@@ -12,6 +12,7 @@ the memory and pids cgroup and /proc, which `autograder doctor` tells of.
 """
 
 import contextlib
+import math
 import os
 import platform
 import resource
@@ -48,12 +49,20 @@ class SandboxError(CourseError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use. Times are wall time in seconds, sizes are bytes."""
+    """What a submission may use. Sizes are bytes, times are seconds of processor time that its own code takes.
+
+    A busy machine takes none of it, nor does a test's function that an answer calls, or the way there and back.
+    """
 
     call: float = 10.0
     """One call of a student's function by a test."""
     cell: float = 30.0
+    """One cell of the student's, and all calls of one test cell together; the tests of a cell have as much for themselves."""
     notebook: float = 300.0
+    patience: float = 4.0
+    """So many times a limit may pass on the clock before what sleeps, waits or hangs is ended."""
+    callbacks: int = 10_000
+    """How often one call of a student's function may call functions of the tests."""
     memory: int = 4 << 30
     """Address space of a process, beyond that of the environment; of all processes together where there is a cgroup."""
     processes: int = 64
@@ -64,6 +73,11 @@ class Limits:
     open_files: int = 256
     output: int = 1_000_000
     """Characters of a cell's outputs."""
+
+    @property
+    def processor(self) -> int:
+        """Seconds of processor time of one process, with what goes on in the background and the way to the tests and back."""
+        return math.ceil(2 * self.notebook) + 10
 
 
 @contextlib.contextmanager
@@ -274,6 +288,7 @@ def set_limits(limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_size,
         resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CPU: limits.processor,
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         bounds[resource.RLIMIT_MSGQUEUE] = 0
