@@ -74,8 +74,8 @@ class Uses:
 def uses(source: str) -> Uses:
     """Read a cell."""
     try:
-        if len(source) > LONGEST:
-            raise ValueError("too long")
+        if len(source) > LONGEST:  # it may need anything
+            return Uses(now=frozenset(REFLECTING), plain=False)
         tree = ast.parse(source)
         table = symtable.symtable(source, "cell", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
