@@ -1,0 +1,316 @@
+"""Who a hand-in is from: what a platform's export tells, the class list, and what was collected before.
+
+A name is not a person: two can share it. An export tells a name and a number. Canvas's number is the person's in the
+whole course; Moodle's is another one in each assignment, and only its grading worksheet says whose it is. So a student
+is found by number, through the class list or the records of earlier collections; a name counts only where the class
+list has it once, or where whole classes show that numbers change from one assignment to the next.
+"""
+
+import csv
+import io
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.chapters import CourseError
+from autograder.merge import shown
+
+LARGEST = 20_000_000  # bytes of a class list
+SHARED = 2  # people whose numbers must have changed before a name is followed to another assignment
+
+COLUMNS = {
+    "student": ("student", "student id"),
+    "name": ("name", "full name", "fullname"),
+    "first": ("first name", "firstname", "given name"),
+    "last": ("last name", "lastname", "surname", "family name"),
+    "email": ("email", "email address", "e-mail", "e-mail address", "mail"),
+    "username": ("username", "user name", "login", "login id", "sis login id"),
+    "key": ("id number", "idnumber", "sis user id"),
+    "moodle": ("identifier", "participant", "moodle"),  # "Participant 123" of a grading worksheet
+    "canvas": ("lms user id", "canvas"),
+}
+PLATFORMS = "moodle", "canvas"
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody as an export names them: `number` is the platform's, if it tells one."""
+
+    platform: str  # "moodle", "canvas", or "" for what a teacher packed
+    name: str
+    number: str = ""
+
+    def is_same(self, other: "Who") -> bool:
+        """By what the platform tells."""
+        mine, theirs = (self.platform, folded(self.name), self.number), (other.platform, folded(other.name), other.number)
+        return mine == theirs or (
+            self.platform == other.platform == "canvas" and bool(self.number) and self.number == other.number
+        )
+
+
+@dataclass
+class Person:
+    """A line of the class list, or several that are about the same person."""
+
+    student: str = ""  # the name of their folder and in the gradebook, if the list gives one
+    names: set[str] = field(default_factory=set)
+    numbers: set[tuple[str, str]] = field(default_factory=set)  # platform and number
+    keys: set[tuple[str, str]] = field(default_factory=set)  # email, username and the like
+
+
+@dataclass(frozen=True)
+class Record:
+    """An earlier collection: whose work was filed where."""
+
+    student: str
+    chapter: str
+    who: Who
+
+
+def folded(name: str) -> str:
+    """A name without what writers differ in: case, form of accents, spaces, order around a comma."""
+    last, comma, first = name.partition(",")
+    name = f"{first} {last}" if comma else name
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+class Roster:
+    """The class list.
+
+    Args:
+        people: of the class list and the gradebook.
+    """
+
+    def __init__(self, people: Iterable[Person] = ()):
+        self.people: list[Person] = []
+        for person in people:
+            self._add(person)
+
+    @classmethod
+    def read(cls, paths: Iterable[Path], people: Iterable[Person] = ()) -> "Roster":
+        """The class lists in some CSV files, after people who are known already.
+
+        Raises:
+            CourseError: if a file is no class list.
+        """
+        return cls([*people, *(person for path in paths for person in _rows(path))])
+
+    def _add(self, new: Person) -> None:
+        """Join a line to the person that it is about: the same student, email, username or number of the institution."""
+        for person in self.people:
+            if (new.student and new.student == person.student) or new.keys & person.keys:
+                break
+        else:
+            alike = [person for person in self.people if new.names & person.names]
+            if new.student or new.keys or len(alike) != 1:
+                self.people.append(new)
+                return
+            (person,) = alike  # a worksheet that shows names and numbers only
+        person.student = person.student or new.student
+        person.names |= new.names
+        person.numbers |= new.numbers
+        person.keys |= new.keys
+
+    def numbered(self, who: Who) -> Person | None:
+        """The one who has the platform's number, or whom a folder's name names."""
+        if not who.platform:
+            wanted = {("email", folded(who.name)), ("username", folded(who.name)), ("key", folded(who.name))}
+            found = [p for p in self.people if p.student == who.name] or [p for p in self.people if p.keys & wanted]
+        else:
+            found = [p for p in self.people if (who.platform, who.number) in p.numbers]
+        return found[0] if len(found) == 1 else None
+
+    def named(self, name: str) -> list[Person]:
+        """All who have a name; Canvas writes the last name first and leaves out all but letters and digits."""
+        if found := [person for person in self.people if folded(name) in person.names]:
+            return found
+        joined = _joined(name.split())
+        return [p for p in self.people if any(joined in map(_joined, _turns(known.split())) for known in p.names)]
+
+
+def _joined(words: list[str]) -> str:
+    return re.sub(r"[\W_]", "", folded("".join(words)))
+
+
+def _turns(words: list[str]) -> Iterable[list[str]]:
+    return (words[i:] + words[:i] for i in range(len(words)))
+
+
+def _rows(path: Path) -> list[Person]:
+    try:
+        raw = path.open("rb").read(LARGEST + 1)
+    except OSError as error:
+        raise CourseError(f"the class list {path} cannot be read ({error.strerror})") from None
+    if len(raw) > LARGEST:
+        raise CourseError(f"the class list {path} is larger than {LARGEST // 1_000_000} MB")
+    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", "replace")
+    first = text.partition("\n")[0]
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
+    except csv.Error as error:
+        raise CourseError(f"the class list {path} cannot be read ({error})") from None
+    header = [re.sub(r"[\s_]+", " ", name).strip().casefold() for name in rows[0]] if rows else []
+    columns = {what: [i for i, name in enumerate(header) if name in names] for what, names in COLUMNS.items()}
+    given = header.index("id") if "id" in header else None
+    if "sis login id" in header or "sis user id" in header:  # Canvas's gradebook: "Student" is a name
+        columns["name"], columns["student"] = columns["name"] + columns["student"], []
+        columns["canvas"] += [] if given is None else [given]
+    elif given is not None:  # as `nbgrader db student import` takes it
+        columns["student"] += [given]
+    if not any(columns[what] for what in ("student", "name", "last", "email", "username", "moodle")):
+        raise CourseError(
+            f"the class list {path} has none of the columns student, name, email, username in its first line; "
+            f"it has: {', '.join(map(shown, header)) or 'nothing'}"
+        )
+    return [person for row in rows[1:] if (person := _person(row, columns)) is not None]
+
+
+def _person(row: list[str], columns: dict[str, list[int]]) -> Person | None:
+    cells = {what: [row[i].strip() for i in places if i < len(row) and row[i].strip()] for what, places in columns.items()}
+    name = " ".join([*cells["first"], *cells["last"]])
+    return person(
+        (cells["student"] or [""])[0],
+        [*cells["name"], *filter(None, [name])],
+        [(platform, number) for platform in PLATFORMS for cell in cells[platform] for number in re.findall(r"\d+", cell)],
+        **{what: (cells[what] or [""])[0] for what in ("email", "username", "key")},
+    )
+
+
+def person(student: str, names: Iterable[str], numbers: Iterable[tuple[str, str]] = (), **keys: str) -> Person | None:
+    """A person of the class list; None if nothing is known of them."""
+    made = Person(
+        student, {folded(n) for n in names if n.strip()}, set(numbers), {(what, folded(key)) for what, key in keys.items() if key}
+    )
+    return made if student or made.names or made.keys else None
+
+
+# ---------------------------------------------------------------- from an export's names to students
+
+
+def identify(
+    works: dict[Who, set[str]], roster: Roster, records: list[Record], taken: Iterable[str], folder_name
+) -> dict[Who, tuple[str, list[str]]]:
+    """The student of each hand-in of an export, and a sentence where there is a doubt.
+
+    Args:
+        works: the assignments that each handed in for.
+        records: of what was collected before.
+        taken: names that students have already.
+        folder_name: makes a name fit for a folder.
+    """
+    return _Identification(works, roster, records, taken, folder_name).all()
+
+
+class _Identification:
+    def __init__(self, works, roster: Roster, records: list[Record], taken, folder_name):
+        self.works, self.roster, self.records, self.folder_name = works, roster, records, folder_name
+        self.taken = {name.casefold() for name in taken}
+        self.students = {}  # of people of the class list, by their place in it, as they were filed before
+        for record in records:
+            if (found := self._listed(record.who)) is not None:
+                self.students.setdefault(id(found), record.student)
+
+    def all(self) -> dict[Who, tuple[str, list[str]]]:
+        found = {}
+        for who in self.works:
+            found[who] = self._known(who)
+        for who in self.works:
+            if found[who] is None:
+                found[who] = self._new(who)
+        return found
+
+    def _known(self, who: Who) -> tuple[str, list[str]] | None:
+        listed, before = self._listed(who), self._before(who)
+        if listed is not None and listed.student:
+            return self.folder_name(listed.student), []
+        if before is not None:
+            return before, []
+        if listed is not None:
+            if id(listed) not in self.students:
+                self.students[id(listed)] = self._unused(who, self._title(listed, who))
+            return self.students[id(listed)], []
+        if not who.platform:
+            return self.folder_name(who.name), []
+        if (student := self._followed(who)) is not None:
+            return student, [f"taken for {shown(student)} of another assignment by the name alone; a class list tells for sure"]
+        return None
+
+    def _listed(self, who: Who) -> Person | None:
+        """The person of the class list; by name only if nobody else can be meant."""
+        if (found := self.roster.numbered(who)) is not None or not who.platform:
+            return found
+        named = self.roster.named(who.name)
+        if len(named) != 1 or self._shared(who):
+            return None
+        return named[0]
+
+    def _shared(self, who: Who) -> bool:
+        """Whether two with this name handed in for one assignment, here or before."""
+        mine = self.works.get(who, set()) | {r.chapter for r in self.records if r.who.is_same(who)}
+        others = [(other, stems) for other, stems in self.works.items()] + [(r.who, {r.chapter}) for r in self.records]
+        return any(
+            other.platform == who.platform
+            and folded(other.name) == folded(who.name)
+            and other.number != who.number
+            and stems & mine
+            for other, stems in others
+        )
+
+    def _before(self, who: Who) -> str | None:
+        """Where the same was filed by an earlier collection: in the same assignment, else in another."""
+        same = [record for record in self.records if record.who.is_same(who)]
+        same.sort(key=lambda record: record.chapter not in self.works[who])
+        return same[0].student if same else None
+
+    def _followed(self, who: Who) -> str | None:
+        """The student of this name in other assignments, where numbers are known to change between assignments."""
+        if who.platform != "moodle" or not who.number or self._shared(who):
+            return None
+        students = {r.student for r in self.records if r.who.platform == "moodle" and folded(r.who.name) == folded(who.name)}
+        numbers: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # by name and assignment
+        for other, stems in [*self.works.items(), *((r.who, {r.chapter}) for r in self.records)]:
+            if other.platform == "moodle" and other.number:
+                for stem in stems:
+                    numbers[folded(other.name)][stem].add(other.number)
+        several = [list(by_stem.values()) for by_stem in numbers.values() if len(by_stem) > 1]
+        if any(a & b for sets in several for i, a in enumerate(sets) for b in sets[:i]):
+            return None  # somebody kept a number: numbers are people's here
+        if len(several) < SHARED or any(len(one) > 1 for one in numbers[folded(who.name)].values()):
+            return None
+        return students.pop() if len(students) == 1 else None
+
+    def _new(self, who: Who) -> tuple[str, list[str]]:
+        alike = [other for other in self.works if other.platform == who.platform and folded(other.name) == folded(who.name)]
+        title = self.folder_name(who.name)
+        numbered = self.folder_name(f"{who.name}-{who.number}") if who.number else title
+        if who.platform == "canvas":
+            return self._unused(who, numbered), []
+        if len(alike) == 1 and title.casefold() not in self.taken and not self._shared(who):
+            return self._unused(who, title), []
+        flag = f"several people are called {shown(who.name)}; this one is number {who.number or 'unknown'} of the platform"
+        if len(alike) == 1 and not any(folded(record.who.name) == folded(who.name) for record in self.records):
+            flag = f"{shown(title)} is taken by another hand-in; this one is number {who.number or 'unknown'} of the platform"
+        return self._unused(who, numbered), [f"{flag}; a class list tells people apart"]
+
+    def _title(self, listed: Person, who: Who) -> str:
+        """A name for the folder of somebody whom the class list names without saying which folder is theirs."""
+        alike = [person for person in self.roster.people if person.names & listed.names]
+        keys = dict(sorted(listed.keys))
+        key = keys.get("username") or keys.get("email") or keys.get("key") or who.number
+        return who.name if len(alike) == 1 and who.platform != "canvas" else key or who.name
+
+    def _unused(self, who: Who, title: str) -> str:
+        title = self.folder_name(title)
+        name, count = title, 1
+        while name.casefold() in self.taken:
+            count += 1
+            name = self.folder_name(f"{title}-{who.number or count}" if count == 2 else f"{title}-{count}")
+        self.taken.add(name.casefold())
+        return name
