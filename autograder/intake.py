@@ -326,7 +326,11 @@ def _entries(export: Path, scratch: Path, chapters: list[Chapter]) -> Iterator[E
         for path, kind in _walk(export):
             yield from _guarded(_clean(path.relative_to(export).as_posix()), partial(_from_folder, path, kind), scratch, room)
         return
-    with zipfile.ZipFile(export) as opened:
+    try:
+        opened = zipfile.ZipFile(export)
+    except Exception as error:  # whatever a damaged one may hold
+        raise CourseError(f"{export} cannot be opened ({_why(error)}); export it again") from None
+    with opened:
         for info in opened.infolist():
             if not info.is_dir():
                 inner = _inner(info) or PurePosixPath(*(p for p in _clean(info.filename).parts if p not in ("/", "..")))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.chapters import CourseError
+from autograder.gradebook import Book
 from autograder.merge import shown
 
 LARGEST = 20_000_000  # bytes of a class list
@@ -189,6 +190,20 @@ def person(student: str, names: Iterable[str], numbers: Iterable[tuple[str, str]
         student, {folded(n) for n in names if n.strip()}, set(numbers), {(what, folded(key)) for what, key in keys.items() if key}
     )
     return made if student or made.names or made.keys else None
+
+
+def class_list(root: Path, more: Iterable[Path], book: Book) -> Roster:
+    """Who is in the class: the students whom the gradebook names, `roster.csv` of the course folder, and other lists.
+
+    Raises:
+        CourseError: if a file is no class list, or the gradebook cannot be used.
+    """
+    own = root / "roster.csv"
+    people = [
+        person(id, [f"{first} {last}"], [("canvas", lms)] if lms else [], email=email)
+        for id, first, last, email, lms in book.people()
+    ]
+    return Roster.read([*([own] if own.is_file() else []), *more], people)
 
 
 # ---------------------------------------------------------------- from an export's names to students
