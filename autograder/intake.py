@@ -40,6 +40,7 @@ LARGEST_READ = 2_000_000_000  # bytes of it before the outputs of notebooks are 
 LARGEST_LIST = 10_000_000  # bytes of a zip's list of its files
 MOST_FILES = 2_000  # of one student
 DEEPEST = 3  # zips in zips
+DEEPEST_FOLDER = 50  # folders in folders
 TIMESTAMP = "timestamp.txt"
 
 STUDENT = "\N{INVISIBLE SEPARATOR}"  # the name of no student, where a pattern of nbgrader's wants one
@@ -277,22 +278,26 @@ def collect(export: Path, chapters: list[Chapter], roster: Roster | None = None)
         raise CourseError(f"{export} is neither a folder nor a zip")
     with tempfile.TemporaryDirectory(prefix="intake-") as scratch:
         works: dict[Who, Work] = {}
+        keys: dict[tuple, Who] = {}
         for entry in _entries(export, Path(scratch), chapters):
             if (known := _owner(entry.path, chapters)) is not None:
                 who, place = known
-                who = next((other for other in works if other.is_same(who)), who)
-                works.setdefault(who, []).append((entry, place / entry.inside if entry.inside.parts else place))
+                works.setdefault(keys.setdefault(who.key, who), []).append(
+                    (entry, place / entry.inside if entry.inside.parts else place)
+                )
         if not works:
             raise CourseError(f"{export} holds no submission")
         placed = {who: _placed(files, chapters) for who, files in works.items()}
-        records, there = _records(chapters), {student for chapter in chapters for student, _ in handed_in(chapter)}
-        there |= {record.student for record in records}
+        records, there = _records(chapters), {student for chapter in chapters for student, _ in _students(chapter)}
         students = identify({who: set(stems) for who, stems in placed.items()}, roster or Roster(), records, there, _safe)
+        earlier: dict[tuple, list[Record]] = {}
+        for record in records:
+            earlier.setdefault((record.chapter, record.who.key), []).append(record)
         done = []
         for who, stems in placed.items():
             student, flags = students[who]
             for stem, files in stems.items():
-                old = {r.student for r in records if r.chapter == stem and r.who.is_same(who) and r.student != student}
+                old = {record.student for record in earlier.get((stem, who.key), []) if record.student != student}
                 done.append(_taken(student, stem, files, chapters, export, who, flags, old))
     return sorted(done, key=lambda one: (one.student, one.chapter))
 
@@ -302,16 +307,17 @@ Work = list[tuple[Entry, PurePosixPath]]  # files, with their places in what was
 
 def _records(chapters: list[Chapter]) -> list[Record]:
     """What was collected before, of all chapters of the course."""
-    found = {}
-    for chapter in chapters:
-        for student, _ in _students(chapter):
-            for path in record_of(chapter, student).parent.glob("*.collected.json"):
-                if path not in found:
-                    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # of an older version, or damaged
-                        kept = json.loads(path.read_text())
-                        who = Who(*(str(kept["who"][name]) for name in ("platform", "name", "number")))
-                        found[path] = Record(str(kept["student"]), str(kept["chapter"]), who)
-    return list(found.values())
+    places = {record_of(chapter, student).parent: chapter for chapter in chapters for student, _ in _students(chapter)}
+    found = []
+    for place, chapter in places.items():
+        for path in sorted(place.glob("*.collected.json")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # of an older version, or damaged
+                kept = json.loads(path.read_text(encoding="utf-8"))
+                who = Who(*(str(kept["who"][name]) for name in ("platform", "name", "number")))
+                record = Record(str(kept["student"]), str(kept["chapter"]), who)
+                if record_of(replace(chapter, stem=record.chapter), record.student) == path:
+                    found.append(record)
+    return found
 
 
 def _entries(export: Path, scratch: Path, chapters: list[Chapter]) -> Iterator[Entry]:
@@ -431,6 +437,10 @@ def _unzipped(entry: Entry, scratch: Path, room: Room, depth: int) -> Iterator[E
                 yield replace(entry, data=None, problem=f"{shown(info.filename)} {what} and was left out")
                 continue
             member = replace(entry, inside=entry.inside / inner)
+            if len(member.inside.parts) > DEEPEST_FOLDER:
+                told = f"{shown(inner.name)} is in too many folders and was left out"
+                yield replace(entry, data=None, problem=told)
+                continue
             try:
                 member = replace(member, data=_unpacked(opened, info, scratch, room))
             except Ended:
@@ -593,7 +603,12 @@ def _placed(files: Work, chapters: list[Chapter]) -> dict[str, Work]:
         except Exception as error:  # whatever a notebook may hold
             _raise_if_full(error)
             chapter = None
-        placed.setdefault(chapter.stem, []).append((entry, place)) if chapter else loose.append((entry, place))
+        if chapter is None:
+            loose.append((entry, place))
+            continue
+        if chapter.stem in place.parts[:-1]:
+            place = PurePosixPath(*place.parts[place.parts.index(chapter.stem) + 1 :])
+        placed.setdefault(chapter.stem, []).append((entry, place))
     if len(placed) > 1:  # the course folder, zipped: chapters that were not begun are no hand-ins
         begun = {stem: mine for stem, mine in placed.items() if not _untouched(mine, stem, chapters)}
         placed = begun or placed
@@ -675,8 +690,9 @@ def _write(
     flags += [
         f"{shown(place.name)} is an archive that is not opened; only zips are" for _, place in files if ARCHIVE.search(place.name)
     ]
-    while len({place.parts[0] for _, place in files}) == 1 and all(len(place.parts) > 1 for _, place in files):
-        files = [(entry, PurePosixPath(*place.parts[1:])) for entry, place in files]  # the folder that was zipped
+    depth = min((len(place.parts) - 1 for _, place in files), default=0)
+    common = next((i for i in range(depth) if len({place.parts[i] for _, place in files}) > 1), depth)
+    files = [(entry, PurePosixPath(*place.parts[common:])) for entry, place in files]  # without the folder that was zipped
     latest: dict[PurePosixPath, tuple[tuple, Entry, PurePosixPath]] = {}
     for entry, place in files:
         if place.name == TIMESTAMP:

@@ -14,7 +14,7 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution
 
 from autograder.chapters import Chapter, bound_names, grade_id
 from autograder.course_folder import Release
-from autograder.pruned import TooLarge, pruned
+from autograder.pruned import Damaged, TooLarge, pruned
 
 LARGEST = 50_000_000  # bytes of a submitted notebook without its outputs
 LARGEST_FILE = 1_000_000_000  # with them
@@ -61,6 +61,8 @@ def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
         return None, f"{name} cannot be read ({error.strerror or error})"
     except TooLarge:
         return None, f"{name} is larger than {LARGEST // 1_000_000} MB without its outputs"
+    except Damaged as error:
+        return None, f"{name} is not a notebook ({error})"
     except Exception as error:  # whatever a file may hold
         return None, f"{name} is not a notebook ({type(error).__name__})"
     try:

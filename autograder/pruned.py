@@ -32,6 +32,10 @@ class TooLarge(ValueError):
     """What is left is more than was allowed."""
 
 
+class Damaged(ValueError):
+    """A file is no JSON object; the text says why."""
+
+
 def pruned(read: Callable[[int], bytes], most: int, cells: int) -> tuple[bytes, list[str]]:
     """The JSON of a notebook without outputs, and a phrase for each kind of large thing that was left out.
 
@@ -42,7 +46,7 @@ def pruned(read: Callable[[int], bytes], most: int, cells: int) -> tuple[bytes, 
 
     Raises:
         TooLarge: if more is left.
-        ValueError: if it is no JSON object.
+        Damaged, ValueError: if it is no JSON object.
     """
     return _Pruning(read, most, cells).all()
 
@@ -57,10 +61,10 @@ class _Pruning:
 
     def all(self) -> tuple[bytes, list[str]]:
         if self._next() != b"{":
-            raise ValueError("no JSON object")
+            raise Damaged("it holds no JSON object")
         self._object()
         if self._next():
-            raise ValueError("something follows the notebook")
+            raise Damaged("something follows the notebook's end")
         return b"".join(self.kept), list(self.left_out)
 
     # ------------------------------------------------------------ the parts that are kept
@@ -73,11 +77,11 @@ class _Pruning:
         while (byte := self._next()) != b"}":
             if count:
                 if byte != b",":
-                    raise ValueError("no comma")
+                    raise Damaged("a comma is missing")
                 self._skip(1)
                 byte = self._next()
             if byte != b'"':
-                raise ValueError("no name")
+                raise Damaged("a name is missing")
             count += 1
             if count > MOST_KEYS:
                 self._rest(1, None)
@@ -85,7 +89,7 @@ class _Pruning:
                 break
             name = self._value(LARGEST_VALUE)
             if self._next() != b":":
-                raise ValueError("no colon")
+                raise Damaged("a colon is missing")
             self._skip(1)
             byte = self._next()
             if name is None:
@@ -116,7 +120,7 @@ class _Pruning:
         while (byte := self._next()) != b"]":
             if count:
                 if byte != b",":
-                    raise ValueError("no comma")
+                    raise Damaged("a comma is missing")
                 self._skip(1)
                 byte = self._next()
             if count == self.cells:
@@ -145,7 +149,7 @@ class _Pruning:
         sink = _Sink(limit)
         match self._next():
             case b"":
-                raise ValueError("it ends too soon")
+                raise Damaged("it ends too soon")
             case b'"':
                 self._string(sink)
             case b"[" | b"{":
@@ -159,7 +163,7 @@ class _Pruning:
                     if self.at < len(self.buffer) or not self._more():
                         break
                 if sink.size == start:
-                    raise ValueError("no value")
+                    raise Damaged("a value is missing")
         return sink.bytes()
 
     def _string(self, sink: "_Sink | None") -> None:
@@ -173,7 +177,7 @@ class _Pruning:
                 piece += self._take(1)
                 break
             if not self._more():  # at the end of what was read, or at a backslash there
-                raise ValueError("a string does not end")
+                raise Damaged("it ends too soon")
         if sink:
             sink(piece)
 
@@ -189,9 +193,9 @@ class _Pruning:
                 if len(brackets) == size:
                     break
             else:
-                raise ValueError("brackets in brackets")
+                raise Damaged("it has brackets in brackets without end")
             if not _CLOSED_THEN_OPEN.fullmatch(brackets):
-                raise ValueError("brackets that do not fit")
+                raise Damaged("its brackets do not fit")
             closed = brackets.count(b"]") + brackets.count(b"}")
             if closed >= depth:  # the end is in here
                 for token in _TOKEN.finditer(part):
@@ -204,14 +208,14 @@ class _Pruning:
                         return
             depth += len(brackets) - 2 * closed
             if depth > DEEPEST:
-                raise ValueError("brackets in brackets")
+                raise Damaged("it has brackets in brackets without end")
             if sink:
                 sink(part)
             self.at = end
             if self.at < len(self.buffer):  # a string that is not all here
                 self._string(sink)
             elif not self._more():
-                raise ValueError("it ends too soon")
+                raise Damaged("it ends too soon")
 
     # ------------------------------------------------------------ bytes
 

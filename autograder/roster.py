@@ -10,9 +10,10 @@ import csv
 import io
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from autograder.chapters import CourseError
@@ -34,6 +35,7 @@ COLUMNS = {
     "canvas": ("lms user id", "canvas"),
 }
 PLATFORMS = "moodle", "canvas"
+BLIND = {"participant"}  # what Moodle calls everybody where names are hidden
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,15 @@ class Who:
     name: str
     number: str = ""
 
-    def is_same(self, other: "Who") -> bool:
-        """By what the platform tells."""
-        mine, theirs = (self.platform, folded(self.name), self.number), (other.platform, folded(other.name), other.number)
-        return mine == theirs or (
-            self.platform == other.platform == "canvas" and bool(self.number) and self.number == other.number
-        )
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What is the same for the same person: Canvas's number alone, else name and number."""
+        return self.platform, "" if self.platform == "canvas" and self.number else folded(self.name), self.number
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """What is the same for namesakes."""
+        return self.platform, folded(self.name)
 
 
 @dataclass
@@ -71,6 +76,7 @@ class Record:
     who: Who
 
 
+@lru_cache(100_000)
 def folded(name: str) -> str:
     """A name without what writers differ in: case, form of accents, spaces, order around a comma."""
     last, comma, first = name.partition(",")
@@ -89,6 +95,12 @@ class Roster:
         self.people: list[Person] = []
         for person in people:
             self._add(person)
+        self._known: dict[tuple[str, str], list[Person]] = defaultdict(list)
+        for person in self.people:
+            joined = {_joined(turn) for name in person.names for turn in _turns(name.split())}
+            names = [("name", name) for name in person.names] + [("joined", name) for name in joined]
+            for key in {("student", person.student), *person.keys, *person.numbers, *names}:
+                self._known[key].append(person)
 
     @classmethod
     def read(cls, paths: Iterable[Path], people: Iterable[Person] = ()) -> "Roster":
@@ -117,19 +129,16 @@ class Roster:
 
     def numbered(self, who: Who) -> Person | None:
         """The one who has the platform's number, or whom a folder's name names."""
-        if not who.platform:
-            wanted = {("email", folded(who.name)), ("username", folded(who.name)), ("key", folded(who.name))}
-            found = [p for p in self.people if p.student == who.name] or [p for p in self.people if p.keys & wanted]
+        if who.platform:
+            found = self._known.get((who.platform, who.number), [])
         else:
-            found = [p for p in self.people if (who.platform, who.number) in p.numbers]
+            ways = [("student", who.name), *((what, folded(who.name)) for what in ("email", "username", "key"))]
+            found = next((self._known[way] for way in ways if way in self._known), [])
         return found[0] if len(found) == 1 else None
 
     def named(self, name: str) -> list[Person]:
         """All who have a name; Canvas writes the last name first and leaves out all but letters and digits."""
-        if found := [person for person in self.people if folded(name) in person.names]:
-            return found
-        joined = _joined(name.split())
-        return [p for p in self.people if any(joined in map(_joined, _turns(known.split())) for known in p.names)]
+        return self._known.get(("name", folded(name))) or self._known.get(("joined", _joined(name.split())), [])
 
 
 def _joined(words: list[str]) -> str:
@@ -227,6 +236,13 @@ class _Identification:
     def __init__(self, works, roster: Roster, records: list[Record], taken, folder_name):
         self.works, self.roster, self.records, self.folder_name = works, roster, records, folder_name
         self.taken = {name.casefold() for name in taken}
+        self.filed: dict[tuple, list[Record]] = defaultdict(list)  # by the person's key
+        self.numbers: dict[tuple, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # assignments, by name and number
+        for record in records:
+            self.filed[record.who.key].append(record)
+            self.numbers[record.who.called][record.who.number].add(record.chapter)
+        for who, stems in works.items():
+            self.numbers[who.called][who.number] |= stems
         self.students = {}  # of people of the class list, by their place in it, as they were filed before
         for record in records:
             if (found := self._listed(record.who)) is not None:
@@ -268,51 +284,42 @@ class _Identification:
 
     def _shared(self, who: Who) -> bool:
         """Whether two with this name handed in for one assignment, here or before."""
-        mine = self.works.get(who, set()) | {r.chapter for r in self.records if r.who.is_same(who)}
-        others = [(other, stems) for other, stems in self.works.items()] + [(r.who, {r.chapter}) for r in self.records]
-        return any(
-            other.platform == who.platform
-            and folded(other.name) == folded(who.name)
-            and other.number != who.number
-            and stems & mine
-            for other, stems in others
-        )
+        numbers = self.numbers[who.called]
+        return any(stems & numbers[who.number] for number, stems in list(numbers.items()) if number != who.number)
 
     def _before(self, who: Who) -> str | None:
         """Where the same was filed by an earlier collection: in the same assignment, else in another."""
-        same = [record for record in self.records if record.who.is_same(who)]
-        same.sort(key=lambda record: record.chapter not in self.works[who])
+        same = sorted(self.filed[who.key], key=lambda record: record.chapter not in self.works[who])
         return same[0].student if same else None
 
     def _followed(self, who: Who) -> str | None:
         """The student of this name in other assignments, where numbers are known to change between assignments."""
-        if who.platform != "moodle" or not who.number or self._shared(who):
+        if who.platform != "moodle" or not who.number or not self._numbers_change:
             return None
-        students = {r.student for r in self.records if r.who.platform == "moodle" and folded(r.who.name) == folded(who.name)}
-        numbers: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))  # by name and assignment
-        for other, stems in [*self.works.items(), *((r.who, {r.chapter}) for r in self.records)]:
-            if other.platform == "moodle" and other.number:
-                for stem in stems:
-                    numbers[folded(other.name)][stem].add(other.number)
-        several = [list(by_stem.values()) for by_stem in numbers.values() if len(by_stem) > 1]
-        if any(a & b for sets in several for i, a in enumerate(sets) for b in sets[:i]):
-            return None  # somebody kept a number: numbers are people's here
-        if len(several) < SHARED or any(len(one) > 1 for one in numbers[folded(who.name)].values()):
+        stems = Counter(stem for stems in self.numbers[who.called].values() for stem in stems)
+        if max(stems.values()) > 1:  # two of this name in one assignment
             return None
+        students = {r.student for r in self.records if r.who.called == who.called}
         return students.pop() if len(students) == 1 else None
 
+    @cached_property
+    def _numbers_change(self) -> bool:
+        """Whether the same people have other numbers in other assignments, and nobody kept one."""
+        several = [numbers for (platform, _), numbers in self.numbers.items() if platform == "moodle" and "" not in numbers]
+        kept = any(len(stems) > 1 for numbers in several for stems in numbers.values())
+        return not kept and sum(len(set().union(*numbers.values())) > 1 for numbers in several) >= SHARED
+
     def _new(self, who: Who) -> tuple[str, list[str]]:
-        alike = [other for other in self.works if other.platform == who.platform and folded(other.name) == folded(who.name)]
         title = self.folder_name(who.name)
         numbered = self.folder_name(f"{who.name}-{who.number}") if who.number else title
-        if who.platform == "canvas":
+        if who.platform == "canvas" or folded(who.name) in BLIND:
             return self._unused(who, numbered), []
-        if len(alike) == 1 and title.casefold() not in self.taken and not self._shared(who):
+        several = len(self.numbers[who.called]) > 1
+        if not several and title.casefold() not in self.taken:
             return self._unused(who, title), []
-        flag = f"several people are called {shown(who.name)}; this one is number {who.number or 'unknown'} of the platform"
-        if len(alike) == 1 and not any(folded(record.who.name) == folded(who.name) for record in self.records):
-            flag = f"{shown(title)} is taken by another hand-in; this one is number {who.number or 'unknown'} of the platform"
-        return self._unused(who, numbered), [f"{flag}; a class list tells people apart"]
+        doubt = f"several people are called {shown(who.name)}" if several else f"{shown(title)} is another student"
+        told = f"{doubt}; this one is number {who.number or 'unknown'} of the platform; a class list tells people apart"
+        return self._unused(who, numbered), [told]
 
     def _title(self, listed: Person, who: Who) -> str:
         """A name for the folder of somebody whom the class list names without saying which folder is theirs."""
