@@ -425,6 +425,8 @@ def _unzipped(entry: Entry, scratch: Path, room: Room, depth: int) -> Iterator[E
             if not info.is_dir() and not _hidden(PurePosixPath(info.filename.replace("\\", "/")))
         ]
         infos.sort(key=lambda info: NOTEBOOK.fullmatch(PurePosixPath(info.filename).name) is None)  # if not all are taken
+        if not infos:
+            yield replace(entry, data=None, problem=f"{shown(entry.name)} holds no work")
         for info in infos:
             inner = _inner(info)
             if room.files == 0:
