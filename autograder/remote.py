@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from autograder import wire
+from autograder.ban import Ban, operators, written_in_python
 from autograder.guard import Guard, modules
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell, warm_shell
@@ -90,6 +91,8 @@ def prepare() -> None:
     global _shell
     _shell = warm_shell("module://matplotlib_inline.backend_inline")
     modules("course")
+    operators()
+    written_in_python()
 
 
 def _no_input(prompt=""):
@@ -105,7 +108,7 @@ class Server(Peer):
         super().__init__(sock)
         self.shell = _shell or make_shell("module://matplotlib_inline.backend_inline")
         builtins.input = _no_input
-        self.guard = Guard()
+        self.guard, self.ban = Guard(), Ban()
         self.described, self.states = set(), []
         self.before = None
         signal.signal(signal.SIGALRM, self._too_long)
@@ -128,21 +131,27 @@ class Server(Peer):
                 set_state(decoder.decode(state))
 
     def guarded(self, what, decoder, values, inputs):
-        if self.nested > 1 or what == "gradients":  # inside a call that is watched already
+        if self.nested > 1:  # inside a call that is watched already
+            return super().guarded(what, decoder, values, inputs)
+        forbidden = () if what in ("cell", "gradients", "guard") else self.refused
+        self.ban.set(forbidden)
+        if what == "gradients":
             return super().guarded(what, decoder, values, inputs)
         shell = self.shell
         self.before = randomness()
         try:
-            with shell.captured(), refusing(() if what == "cell" else self.refused, None):
+            with shell.captured(), refusing(forbidden, None):
                 try:
                     signal.setitimer(signal.ITIMER_REAL, self.seconds)
                     value = getattr(self, f"do_{what}")(decoder, values, inputs)
                     result = self.told(value, inputs)
                 finally:
                     signal.setitimer(signal.ITIMER_REAL, 0)
+            if refused := self.ban.met():
+                raise refused
         except BaseException as error:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            result = self.failed(error)
+            result = self.failed(self.ban.met(error))
         return result
 
     def give_tail(self, encoder: Encoder):
@@ -211,6 +220,9 @@ class Server(Peer):
         if allowed is None:
             self.guard.lift()
         else:
+            if os.getpid() == 1:  # in the sandbox: a process of an earlier cell could call for an answer what is withheld here
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
             self.guard.set(allowed)
 
     # ------------------------------------------------------------ what is sent

@@ -556,8 +556,17 @@ def _record(name: str, observe: Callable, answer):
     return seen
 
 
+def not_allowed(what: str, function: str | None = None) -> str:
+    """The sentence to an answer that used what its task forbids."""
+    here = f", here `{function}`," if function and what in FORBIDDEN else ""
+    return f"{what if what in FORBIDDEN else f'`{what}`'}{here} is not allowed in this exercise: write out yourself what it does"
+
+
 class Refusing(TorchFunctionMode):
     """While it is entered, torch's functions that a task forbids raise `PermissionError`.
+
+    It holds in the thread that enters it, for code that does not leave torch's modes: what a process that tests and answers
+    share can have. Where answers run in a process of their own, `autograder.ban` refuses the same in all of it.
 
     Args:
         names: as `Exercise` takes them.
@@ -579,8 +588,7 @@ class Refusing(TorchFunctionMode):
             modules, caller = self._way()
             found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
             if found is not None and caller != self.file:
-                what = f"{found}, here `{name}`," if found in FORBIDDEN else f"`{found}`"
-                raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
+                raise PermissionError(not_allowed(found, name))
         return function(*args, **(kwargs or {}))
 
     def _way(self) -> tuple[list[str], str | None]:
