@@ -696,9 +696,8 @@ def _bounds(call: Call, reference: Callable, expected):
     leaves = [x for x in _leaves((call.args, call.kwargs)) if _is_float(x)]
     if call.use is not None or not any(_is_float(x) for x in _leaves(expected)):
         return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
-    eps = max((_eps(x) for x in leaves), default=0.0)
     # Steps as large as the inputs are rounded too: log-sum-exp is shifted by them, and cancels in exact arithmetic only.
-    shift = min(eps * max((_magnitude(x) for x in leaves), default=0.0), math.sqrt(min(eps, 1e-6)) / SAFETY)
+    shift = max((min(_eps(x) * _magnitude(x), math.sqrt(min(_eps(x), 1e-6)) / SAFETY) for x in leaves), default=0.0)
 
     def exact(sign: np.random.Generator | None):
         def widen(x):
@@ -707,7 +706,7 @@ def _bounds(call: Call, reference: Callable, expected):
             wide = _widened(x)
             if sign is None:
                 return wide
-            factor = 1 + eps * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
+            factor = 1 + _eps(x) * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
             return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
 
         args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))
