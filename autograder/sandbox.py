@@ -25,6 +25,7 @@ from pathlib import Path
 
 from autograder import syscalls
 from autograder.chapters import CourseError
+from autograder.guard import OPEN
 
 KINDS = ("full", "none")
 WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
@@ -137,6 +138,7 @@ def _build(root: str) -> None:
         else:
             show(path)
             show(os.path.realpath(path))
+    _hide_answers(root)
     package = str(Path(__file__).resolve().parent)
     if any(package.startswith(other + "/") for other in shown):  # installed beside the environment's packages
         syscalls.mount_new("tmpfs", root + package, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4k")
@@ -157,6 +159,30 @@ def _build(root: str) -> None:
     Path(root + "/etc/passwd").write_text(f"student:x:{STUDENT}:{STUDENT}:student:{WORK}:/bin/sh\n")
     Path(root + "/etc/group").write_text(f"student:x:{STUDENT}:\n")
     syscalls.bind("/proc", root + "/proc")  # a new /proc may be mounted in a user namespace only where one is seen already
+
+
+def _hide_answers(root: str) -> None:
+    """Leave of the modules of `course` that hold answers the names of their files: they are imported already."""
+    import course
+
+    package = Path(course.__file__).resolve().parent
+    inside = Path(f"{root}{package}")
+    syscalls.mount_new("tmpfs", str(inside), syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=1m")
+    for path in sorted(package.iterdir()):
+        target = inside / path.name
+        if path.is_dir() and (path.name in OPEN or not any(path.glob("*.py"))):
+            if path.name != "__pycache__":
+                target.mkdir()
+                syscalls.bind(str(path), str(target))
+        elif path.is_dir():
+            target.mkdir()
+            for file in path.glob("*.py"):
+                (target / file.name).touch()
+        else:
+            target.touch()
+            if path.stem in OPEN or path.name == "__init__.py":
+                syscalls.bind(str(path), str(target))
+    syscalls.make_read_only(str(inside))
 
 
 def _change_root() -> None:
