@@ -9,6 +9,7 @@ import gc
 import importlib
 import io
 import json
+import linecache
 import os
 import random
 import select
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from autograder import cgroup, sandbox, syscalls
+from autograder.guard import modules
 from autograder.sandbox import Limits, SandboxError
 
 WARM = (
@@ -36,6 +38,7 @@ WARM = (
     "matplotlib_inline.backend_inline",
     "numpy",
     "sympy",
+    "course.expressions",
     "torch",
     "torch._dynamo",  # the first optimizer imports it
     "torch.optim",
@@ -78,6 +81,9 @@ def _imported(serve: str) -> Callable[[socket.socket], None]:
     for name in WARM:
         importlib.import_module(name)
     found = importlib.import_module(module)
+    for name in modules("course"):  # in the sandbox there are no sources of them
+        with contextlib.suppress(ImportError):  # for a GPU
+            importlib.import_module(name)
     sys.modules["torch"].set_num_threads(1)
     if hasattr(found, "prepare"):
         found.prepare()
@@ -118,6 +124,7 @@ def _warm() -> None:
     for kind in ("png", "svg"):
         figure.savefig(io.BytesIO(), format=kind, bbox_inches="tight")
     pyplot.close(figure)
+    linecache.clearcache()
     _one_thread()
     gc.collect()
     gc.freeze()  # a collection in a child would write to every page that it shares with the template

@@ -26,7 +26,7 @@ from autograder import frames, peer, session, wire
 from autograder.answers import compiled, explainer, load
 from autograder.chapters import bound_names, exercise_id
 from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
-from autograder.sandbox import Limits, limit_memory
+from autograder.sandbox import Limits, SandboxError, confine_tests, limit_memory, tests_paths
 from autograder.session import Session
 from autograder.shell import NotebookShell, new_output, warm_shell
 from course import checks
@@ -37,6 +37,7 @@ WARM = (
     "matplotlib.pyplot",
     "matplotlib_inline.backend_inline",
     "sympy",
+    "course.expressions",
     "torch.fx.experimental.symbolic_shapes",  # the first gradient imports it
 )
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
@@ -62,11 +63,14 @@ def main() -> NoReturn:
 
 def _template(control: socket.socket, chapter: "Chapter | None") -> None:
     """Fork on request: a process for a chapter, which is a template too, or one that runs a submission."""
+    if chapter is not None:
+        frames.send(control, "ready", [])
     while True:
         data, descriptors, *_ = socket.recv_fds(control, 1, 1)
         if not data:
             raise frames.Closed
-        request = json.loads(frames.receive(control)[0])
+        length, data = frames.receive(control)
+        request = json.loads(bytes(data[:length]))
         theirs = socket.socket(fileno=descriptors[0])
         pid = os.fork()
         if pid == 0:
@@ -136,7 +140,7 @@ class Run:
     def __init__(self, control: socket.socket, chapter: Chapter, job: dict):
         self.control, self.chapter, self.seed = control, chapter, job["seed"]
         self.cells = [Cell(**{**cell, "tags": tuple(cell["tags"])}) for cell in job["cells"]]
-        self.done, self.limits = set(job["done"]), Limits(**job["limits"])
+        self.done, self.limits, self.confined = set(job["done"]), Limits(**job["limits"]), job["confined"]
         self.session = Session(self, self.limits, chapter.told.classes)
         self.session.end = time.monotonic() + job["left"]
         self.until = 0.0, 0.0  # of this side: processor time, and on the clock
@@ -156,6 +160,12 @@ class Run:
         for name in (signal.SIGPROF, signal.SIGALRM):
             signal.signal(name, self._too_long)
         _limit_memory(self.limits.memory)
+        if self.confined:
+            try:
+                confine_tests(tests_paths())
+            except SandboxError as error:
+                self.tell("unconfined", error.part, error.why)
+                return
         there, here = student_side(self.cells), tests_side(self.cells, self.chapter.words)
         read = frozenset().union(*(cell.uses.reads for cell in self.cells if cell.index in here))
         student: set[str] = set()  # names that are the student's as of this cell
