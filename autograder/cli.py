@@ -153,6 +153,43 @@ def _check(chapter: Chapter):
 
 
 @app.command()
+def mutate(
+    names: Chapters = None,
+    root: Root = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="So many changes of a solution, drawn at random; all without it.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws the changes and the hidden inputs.")] = 0,
+    jobs: Jobs = CORES,
+):
+    """Do the tests notice small faults in the chapters' own solutions? Such as: autograder mutate ch04 --most 20 (for authors)
+
+    Prints each change that keeps full points: add the test that tells it apart, or say in answers.py why it is
+    right too, such as equivalent("ch04.scaling", "`the changed line`", "the reason"). Exits with 1 if one has no reason.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # its processes are forks, which a GPU does not allow
+    from autograder.mutate import mutate_chapter
+
+    tried, accepted, misses = 0, 0, 0
+    for chapter in chosen(names, root):
+        try:
+            for result in mutate_chapter(chapter, most, seed, jobs):
+                alive = len(result.survivors) + len(result.accepted)
+                console.print(f"{result.exercise}: {result.tried - alive} of {result.tried} noticed", highlight=False)
+                for told, reason in result.accepted:
+                    console.print(f"  equivalent: {told} ({reason})", highlight=False, soft_wrap=True, markup=False)
+                for told in [f"survives: {told}" for told in result.survivors] + result.misses:
+                    console.print(f"  {told}", style="red", highlight=False, soft_wrap=True, markup=False)
+                tried, accepted = tried + result.tried, accepted + len(result.accepted)
+                misses += len(result.survivors) + len(result.misses)
+        except CourseError as error:
+            stop(error, 1)
+    console.print(f"{tried} changes tried, {accepted} equivalent with a reason, {misses} misses", highlight=False)
+    if misses:
+        raise typer.Exit(1)
+
+
+@app.command()
 def release(
     names: Chapters = None,
     root: Root = None,
@@ -239,7 +276,7 @@ def grade(
     scheduler: Annotated[
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    seconds: Annotated[float, typer.Option(help="Processor time that one cell may take.")] = 30.0,
     memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
