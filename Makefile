@@ -3,11 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 TOOLS := build/.tools
+NOTEBOOKS ?= source
+NBVAL := pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg
+OLD := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test proofs lab book pdf epub lighthouse tools release grade check tables lock clean
+.PHONY: help setup demo test arithmetics proofs lab book pdf epub lighthouse tools release grade check tables lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -40,7 +43,10 @@ test: $(READY) $(TOOLS)  ## all tests: code, chapters, receipts, release, book
 	python -m book.proofs --install --check
 	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/book tests # see tests/conftest.py
 	pytest --numprocesses 2 --dist loadfile tests/book # alone: a browser's event loop stays in its process
-	pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg source
+	$(NBVAL) source
+
+arithmetics: $(READY)  ## the notebooks give their stored outputs with this processor's arithmetic and an old one's
+	@status=0; $(NBVAL) $(NOTEBOOKS) || status=1; $(OLD) $(NBVAL) $(NOTEBOOKS) || status=1; exit $$status
 
 proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
 	python -m book.proofs --install

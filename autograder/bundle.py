@@ -10,7 +10,6 @@ from autograder.chapters import Chapter, CourseError
 from autograder.release import leaks, public_lines
 
 FOLDER = "mathematics-of-transformers"
-COURSE_FILES = ("*.py", "*.js", "*.css", "*.xz", "*.npz", "*.json", "*.md", "*.tsv")
 WHEN = (2020, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 README = """# The Mathematics of Transformers
@@ -23,8 +22,15 @@ python3 -m venv .venv
 .venv/bin/jupyter lab chapters
 ```
 
-(On Windows: `.venv\\Scripts\\pip` and `.venv\\Scripts\\jupyter`; with conda: `conda env create -f environment.yml`.
-A CPU is enough. Python 3.11, 3.12 or 3.13.)
+A CPU is enough; Python is 3.11, 3.12 or 3.13. On Linux, torch comes with 5 GB for NVIDIA GPUs unless you install
+its build for CPUs first, as the second command:
+
+```
+.venv/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
+```
+
+On Windows the programs are `.venv\\Scripts\\pip` and `.venv\\Scripts\\jupyter`. With conda, `conda env create -f environment.yml`,
+`conda activate mathematics-of-transformers` and `jupyter lab chapters` do the same.
 
 Open a chapter, read, run the cells, and write your answers where it says YOUR CODE HERE. The cell below
 each answer tests it; **Validate** in the toolbar runs the whole notebook anew. Tests that you cannot see decide the
@@ -50,12 +56,14 @@ def bundle(chapters: list[Chapter], target: Path) -> int:
             raise CourseError(f"{chapter.stem} has no release; run autograder release {chapter.id}")
         for path in sorted(p for p in chapter.release.parent.rglob("*") if p.is_file() and ".ipynb_checkpoints" not in p.parts):
             files[f"chapters/{path.relative_to(root / 'release')}"] = path.read_bytes()
-    for pattern in COURSE_FILES:
-        for path in sorted((root / "course").rglob(pattern)):
-            files[str(path.relative_to(root))] = path.read_bytes()
+    for folder in ("course", "jupyter"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(root).parts):
+                files[path.relative_to(root).as_posix()] = path.read_bytes()
     names = "\n".join(f"- `chapters/{c.stem}/{c.stem}.ipynb`: {c.title}" for c in chapters)
     files["README.md"] = README.format(count=len(chapters), chapters=names).encode()
-    files["pyproject.toml"] = student_project(root).encode()
+    settings = [path for path in files if path.startswith("jupyter/")]
+    files["pyproject.toml"] = student_project(root, settings).encode()
     files["environment.yml"] = (root / "environment.yml").read_bytes()
     for licence in ("LICENSE", "LICENSE-TEXT"):
         files[licence] = (root / licence).read_bytes()
@@ -79,10 +87,11 @@ def bundle(chapters: list[Chapter], target: Path) -> int:
     return len(files)
 
 
-def student_project(root: Path) -> str:
-    """A pyproject.toml with the course package and what students need."""
+def student_project(root: Path, settings: list[str]) -> str:
+    """A pyproject.toml with the course package, what students need, and settings for the JupyterLab of their environment."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     tool = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = sorted({str(Path(path).parent) for path in settings})
     lines = [
         "[build-system]",
         'requires = ["setuptools>=77"]',
@@ -102,6 +111,12 @@ def student_project(root: Path) -> str:
         "",
         "[tool.setuptools.package-data]",
         f"course = {json.dumps(tool['package-data']['course'])}",
+        "",
+        "[tool.setuptools.data-files]",
+        *(
+            f"{json.dumps(f'etc/{folder}')} = {json.dumps([path for path in settings if str(Path(path).parent) == folder])}"
+            for folder in folders
+        ),
         "",
     ]
     return "\n".join(lines)

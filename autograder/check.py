@@ -22,6 +22,7 @@ from autograder.scoring import score
 SEEDS = (1, 2, 3)
 LEAST_WRONG = {"code": 4}  # others need 2
 FORMS_WITH_RIGHT = ("code",)
+CONSTANTS = "True", "False", "None", "0"  # what ignores the question earns nothing
 
 
 @dataclass
@@ -136,6 +137,11 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
     points, said = trial.grade(stub(cells[exercise.answer]), seeds[0], mine)
     if points != 0:
         result.misses.append(f"the empty stub gets {points:g} points: {said}")
+    for value in CONSTANTS if _functions(cells[exercise.answer].source) else ():
+        constant = "\n".join(f"{name} = lambda *args, **kwargs: {value}" for name in names)
+        points, said = trial.grade(constant, seeds[0], mine)
+        if points != 0:
+            result.misses.append(f"functions that always return {value} get {points:g} points: {said}")
     for answer in mine:
         try:
             source = answer.source(names)

@@ -257,7 +257,7 @@ def grade(
     scheduler: Annotated[
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    seconds: Annotated[float, typer.Option(help="Processor time that one cell may take.")] = 30.0,
     memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):

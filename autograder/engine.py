@@ -25,7 +25,8 @@ from nbgrader.utils import is_grade, is_solution
 
 from autograder import frames
 from autograder.chapters import Chapter, CourseError, grade_id, tags
-from autograder.sandbox import Limits
+from autograder.paths import shortened
+from autograder.sandbox import Limits, SandboxError
 from autograder.student import Student, Template
 
 __all__ = ["Limits", "run_notebook", "warm_up"]
@@ -46,7 +47,8 @@ def run_notebook(
     """Run the code cells of a merged notebook and fill in their outputs.
 
     Args:
-        notebook: as `merge` makes it; changed in place. Its metadata get the seconds of each stage.
+        notebook: as `merge` makes it; changed in place. Its metadata get the seconds of each stage, and the
+            sentences of the limits that were hit.
         chapter: whose source has the tests and whose `answers.py` name the misconceptions.
         seed: the seed of the hidden inputs.
         limits: of what the student's side may use.
@@ -71,10 +73,11 @@ def run_notebook(
 class _Run:
     def __init__(self, notebook, chapter, seed, limits, files, sandbox):
         self.notebook, self.chapter, self.seed, self.limits, self.files = notebook, chapter, seed, limits, files
-        self.template = student_template(sandbox)
+        self.template, self.confined = student_template(sandbox), sandbox == "full"
         self.student: Student | None = None
         self.tests: _Tests | None = None
         self.flags: list[str] = []
+        self.hit: list[str] = []  # of the flags, those that say of a limit
         self.done: set[int] = set()
         self.cells = [
             {"index": i, "source": cell.source, "kind": _kind(cell), "name": grade_id(cell), "tags": list(tags(cell))}
@@ -85,7 +88,7 @@ class _Run:
 
     def all(self) -> None:
         start = time.monotonic()
-        self.end = start + self.limits.notebook
+        self.end = start + self.limits.patience * self.limits.notebook
         seconds = {}
         for cell in self.cells:
             self.notebook.cells[cell["index"]].update(outputs=[], execution_count=None)
@@ -95,6 +98,7 @@ class _Run:
                 break
         seconds = (seconds or {}) | {"total": time.monotonic() - start}
         self.notebook.metadata.seconds = NotebookNode({name: round(x, 3) for name, x in seconds.items()})
+        self.notebook.metadata.hit = self.hit
         why = self.flags[-1] if self.flags else "the notebook was not run"
         for cell in self.cells:
             if cell["index"] not in self.done and cell["kind"] == "test":
@@ -112,9 +116,14 @@ class _Run:
                 "seed": self.seed,
                 "limits": asdict(self.limits),
                 "left": self.end - time.monotonic(),
+                "confined": self.confined,
             }
         )
         current, until = None, self.end + GRACE
+
+        def test_end() -> float:
+            return min(self.end, time.monotonic() + self.limits.patience * self.limits.cell) + GRACE
+
         try:
             while True:
                 frame, bulk = frames.receive(self.tests.control, until)
@@ -122,24 +131,31 @@ class _Run:
                     case ["start"]:
                         self._end_student()
                         self.student = self.template.fork(self.limits, self.files)
+                        until = test_end() if current is not None else until  # what ran before runs again
                         socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
                         self.student.socket.close()
+                    case ["unconfined", part, why]:
+                        raise SandboxError(part, why)
                     case ["kill"]:
                         how = self.student and self.student.how_it_ended(0.2)
                         self._end_student()
                         frames.send(self.tests.control, how or "", [], until)
+                    case ["cpu"]:
+                        frames.send(self.tests.control, self.student and self.student.processor_time(), [], until)
                     case ["test", current]:
-                        until = min(self.end, time.monotonic() + 2 * self.limits.cell) + GRACE
+                        until = test_end()
                     case ["cell", index, size]:
                         self._outputs(index, json.loads(bytes(bulk[:size])))
                         current, until = None, self.end + GRACE
-                    case ["end", flags, seconds]:
+                    case ["end", flags, hit, seconds]:
                         self.flags += flags
+                        self.hit += hit
                         return dict(seconds)
         except frames.Late:
             self.flags.append(
                 "the tests of a cell did not end and were stopped" if current is not None else "the notebook took too long"
             )
+            self.hit.append(self.flags[-1])
         except frames.Closed:
             self.flags.append("the process of the tests ended")
         finally:
@@ -157,7 +173,8 @@ class _Run:
         self.count += 1
         self.done.add(index)
         cell = self.notebook.cells[index]
-        cell.outputs, cell.execution_count = [from_dict(output) for output in outputs], self.count
+        cell.outputs = shortened([from_dict(output) for output in outputs], self.chapter.root)
+        cell.execution_count = self.count
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = self.count
@@ -253,7 +270,7 @@ def tests_base() -> _Tests:
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.trusted", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "autograder.trusted", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ A frame can be read from a process that nobody trusts: lengths are checked befor
 msgpack's extensions and maps are not read.
 """
 
+import select
 import socket
 import struct
 import time
@@ -69,6 +70,13 @@ def receive(sock: socket.socket, deadline: float | None = None):
     except Exception as error:
         raise WireError(f"no msgpack ({type(error).__name__})") from None
     return structure, bulk
+
+
+def ready(sock: socket.socket, until: float) -> bool:
+    """Wait until there is something to read, or the other side is gone; False if that is not so at `until`."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(1000 * max(until - time.monotonic(), 0)))
 
 
 def _no_extension(code, data):

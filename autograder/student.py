@@ -70,6 +70,12 @@ class Student:
             self._learn("end of")
         return self._end
 
+    def processor_time(self) -> float | None:
+        """Seconds that the process and those that it started have taken; None where that cannot be seen."""
+        with contextlib.suppress(CourseError):
+            return self._template.ask({"time of": self._pid}, of=self._parent)["seconds"]
+        return None
+
     def _learn(self, request: str) -> None:
         if self._end is None:
             try:

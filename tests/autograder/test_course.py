@@ -20,6 +20,7 @@ FIRST = re.compile(
     r"\*\*Builds on\*\* (?P<before>[^\n]+(\n[^\n]+)*)\n\n\*\*Time\*\* \d+ minutes to read · (?P<minutes>\d+) minutes of exercises\s*"
 )
 LARGEST_SVG = 150_000
+TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "trains"}
 PLACES = re.compile(r"/(?:home|Users|root|work|mnt|var|opt)/\w|[A-Z]:\\\\Users|/tmp/\w|ipykernel_\d|site-packages")
 TIMINGS = re.compile(r"(?<![\w.])\d+(?:\.\d+)? ?(?:µs|us|ms|s|sec|seconds|minutes)\b(?! (?:of|to|per))|(?:CPU times|Wall time)")
 
@@ -140,6 +141,15 @@ def test_figures_have_an_alternative_text(chapter):
 def test_there_is_something_to_play_with_and_a_place_for_the_receipts(chapter):
     for tag in ("widget", "receipts"):
         assert sum(tag in tags(cell) for cell in chapter.notebook.cells) == 1
+
+
+@each
+def test_tags_are_those_of_the_guide_and_no_test_cell_trains(chapter):
+    assert {tag for cell in chapter.notebook.cells for tag in tags(cell)} <= TAGS
+    tested = {exercise.test for exercise in chapter.exercises}
+    trained = {i for i, cell in enumerate(chapter.notebook.cells) if "trains" in tags(cell)}
+    assert all(chapter.notebook.cells[i].cell_type == "code" for i in trained)
+    assert trained & tested == set()  # points are exact
 
 
 # ---------------------------------------------------------------- what is stored
