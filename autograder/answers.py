@@ -25,6 +25,7 @@ cell, so it sees the notebook's names, not those of `answers.py`.
 
 import ast
 import inspect
+import math
 import re
 import runpy
 import textwrap
@@ -192,16 +193,17 @@ def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
 # ---------------------------------------------------------------- naming the misconception
 
 
-FURTHER = 2  # observations on other numbers of each of the first calls that went wrong
-LEAST, LEAST_OF_TRUTHS = 2, 3  # observations that must tell a mistake from each other answer: yes and no say little
+FURTHER = 2  # observations on other numbers of each of the first calls that tell
+LEAST = 2  # different numbers, or errors, by which a mistake must be told from a right answer
+LEAST_OF_TRUTHS = 3  # observations that must tell it from each other answer, where all are True or False: these say little
 
 
 def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: dict) -> Answer | None:
     """The wrong answer that gives what the student's gave, on every input that was tried, if that tells it from all others.
 
-    A part of the tests ends at its first failure, so that few inputs may have been tried: the first calls that tell are made
-    again with other numbers. A mistake is named if each other answer of the exercise, right or wrong, differs from the
-    student's in at least `LEAST` observations that are not the same; `LEAST_OF_TRUTHS` where all are True or False.
+    A part of the tests ends at its first failure, so that few inputs may have been tried: the last calls that tell are made
+    again with other numbers, which must agree as well. The same value seen twice is seen once: a search that ends at its
+    bound says little of why.
 
     Args:
         exercise: after its tests ran.
@@ -217,7 +219,8 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
 
     def differs(found: dict, probe: checks.Probe) -> bool:
         try:
-            return not same(probe.seen, probe.observe(found[probe.name]), returned)
+            with warnings.catch_warnings(action="ignore"):  # a student would be told of lines that are not theirs
+                return not same(probe.seen, probe.observe(found[probe.name]), returned)
         except Exception:
             return True  # an answer that cannot be run or compared here explains nothing
 
@@ -228,15 +231,37 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         if all(probe.observe is checks.Returned for probe in probes):
             return answer  # what was written down is what it is
         telling = [probe for probe in probes if probe.again is not None and any(differs(other, probe) for other in others)]
-        further = [probe.again(seed) for probe in telling[-LEAST:] for seed in range(FURTHER)]
+        further = [probe.again(seed) for probe in telling[-2:] for seed in range(FURTHER)]
         if any(differs(found, probe) for probe in further):
             continue
-        tried = _different([*probes, *further], returned)
-        truths = all(_is_truth(probe.seen) for probe in probes)
-        least = LEAST_OF_TRUTHS if truths else LEAST
-        if all(sum(differs(other, probe) for probe in (probes if truths else tried)) >= least for other in others):
+        if all(_is_truth(probe.seen) for probe in probes):
+            enough = all(sum(differs(other, probe) for probe in probes) >= LEAST_OF_TRUTHS for other in others)
+        else:
+            tried = _different(probes, returned)
+            rights = [other for about, other in known if about.right]
+            enough = all(any(differs(other, probe) for probe in [*tried, *further]) for other in others) and all(
+                sum(_weight(probe.seen) for probe in tried if differs(right, probe)) >= LEAST for right in rights
+            )
+        if enough:
             return answer
     return None
+
+
+def _weight(seen: checks.Raised | checks.Returned) -> int:
+    """How many different numbers were seen; whatever else it is counts as one."""
+    if isinstance(seen, checks.Raised):
+        return 1
+    leaves = [x.tolist() if hasattr(x, "tolist") else x for x in checks._leaves(seen.value)]
+    numbers = {round(x, 6) for x in _flat(leaves) if isinstance(x, int | float) and math.isfinite(x)}
+    return max(1, len(numbers))
+
+
+def _flat(x):
+    if isinstance(x, list):
+        for y in x:
+            yield from _flat(y)
+    else:
+        yield x
 
 
 def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, namespace: dict) -> dict | None:
@@ -289,8 +314,7 @@ def explainer(answers: list[Answer], namespace: dict) -> Callable[[checks.Exerci
 
     def explain(exercise: checks.Exercise) -> str | None:
         try:
-            with warnings.catch_warnings(action="ignore"):  # a student would be told of lines that are not theirs
-                found = misconception(exercise, answers, namespace)
+            found = misconception(exercise, answers, namespace)
         except checks.Stopped:  # a call with other numbers took too long
             found = None
         if found is None:

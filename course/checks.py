@@ -679,14 +679,17 @@ def _record(name: str, observe: Callable, answer, given: tuple | None = None):
 
 
 def _other_numbers(arguments, seed: int):
-    """The arguments with each float multiplied by a number near one, of its own."""
+    """The arguments with each float multiplied by a number of its own, near one; by one of either sign for odd seeds."""
     factors = np.random.default_rng(seed)
 
     def other(x):
         if not _is_float(x):
             return x
         factor = factors.uniform(0.8, 1.25, np.shape(x.detach() if isinstance(x, torch.Tensor) else x))
-        return (x * torch.from_numpy(np.asarray(factor))).to(x.dtype) if isinstance(x, torch.Tensor) else type(x)(x * factor)
+        factor *= factors.choice([1, -1], np.shape(factor)) if seed % 2 else 1
+        if isinstance(x, torch.Tensor):
+            return (x.detach() * torch.from_numpy(np.asarray(factor))).to(x.dtype)
+        return (x * factor).astype(x.dtype) if isinstance(x, np.ndarray) else type(x)(x * factor)
 
     return _map(other, _copy(arguments))
 

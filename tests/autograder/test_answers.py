@@ -183,6 +183,67 @@ def test_right_answers_and_other_exercises_name_nothing(read):
     assert named(read, lambda x: x**2, answers) is None
 
 
+WEAK = """
+@wrong("ch99.search", "You search above one only.")
+def above(x):
+    return 1.0 if x < 1 else x ** 0.5
+
+
+@right("ch99.search")
+def root(x):
+    return x ** 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [(lambda x: max(x, 1.0) ** 0.5, "You search above one only."), (lambda x: 1.0, None)]
+)
+def test_a_bound_that_was_met_again_and_again_says_little(read, answer, said):
+    """Values that are all the same may have other reasons; made again with other numbers, the call tells."""
+    exercise = Exercise("ch99.search", points=1)
+    for number in (0.2, 0.3, 0.5):
+        with exercise.part("one", points=0):
+            check(answer).on(number).agrees_with(lambda x: x**0.5)
+    found = misconception(exercise, read(WEAK), {})
+    assert found is None
+    if said:
+        with exercise.part("above", points=1):
+            check(answer).on(4.0).agrees_with(lambda x: x**0.5)
+        assert misconception(exercise, read(WEAK), {}) is None  # three observations of one value are one
+
+
+TESTERS = """
+@wrong("ch99.tester", "Only the sign is looked at.")
+def sign(f):
+    return f(1.0) > 0
+
+
+@wrong("ch99.tester", "Anything passes.")
+def anything(f):
+    return True
+
+
+@right("ch99.tester")
+def at_points(f):
+    return f(1.0) == 2.0 and f(2.0) == 4.0
+"""
+
+
+def test_few_verdicts_name_no_mistake(read):
+    def tried(functions):
+        exercise = Exercise("ch99.tester", points=1)
+        with exercise.part("all", points=1):
+            for f in functions:
+                check(lambda f: f(1.0) > 0).on(f).satisfies(lambda verdict: True, "it answers")
+        found = misconception(exercise, read(TESTERS), {})
+        return found and found.label
+
+    wrong = [lambda x: x + 5, lambda x: x**2 + 3, lambda x: 7.0]
+    negative = [lambda x: -x, lambda x: -1.0, lambda x: x - 9]
+    assert tried([lambda x: 2 * x, wrong[0], negative[0]]) is None
+    assert tried([lambda x: 2 * x, *wrong, *negative]) == "sign"
+
+
 def test_a_value_is_named(read):
     answers = read('wrong("ch99.three", 4, "That is four.")\nwrong("ch99.three", 2, "That is two.")\n')
     for value, sentence in [(2, "That is two."), (4.0, "That is four."), (5, None), (None, None)]:
