@@ -47,7 +47,8 @@ class Submissions(NotebookExporter):
         submitted = self.places.format_path(self.places.submitted_directory, where["student"], where["assignment"])
         if Path(filename).parent != Path(submitted):
             return super().from_filename(filename, resources, **kw)
-        notebook, resources["unreadable"] = read_submission(Path(filename))
+        notebook, why = read_submission(Path(filename))
+        resources |= {"unreadable": notebook is None, "read": why}
         resources["metadata"] = {"name": where["notebook"], "path": submitted}
         return self.from_notebook_node(notebook or v4.new_notebook(), resources, **kw)
 
@@ -86,10 +87,9 @@ class Merge(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict):
         (sheet, release), student = self.parent.known(resources), resources["nbgrader"]["student"]
-        why = resources["unreadable"]
-        merged = merge(sheet, None if why else nb, release)
+        merged = merge(sheet, None if resources["unreadable"] else nb, release)
         path = sheet.folder("submitted", student) / f"{sheet.name}.ipynb"
-        flags = [*filter(None, [why]), *received(sheet, student, path)[1], *merged.flags]
+        flags = [*filter(None, [resources["read"]]), *received(sheet, student, path)[1], *merged.flags]
         _without_links(sheet.folder("submitted", student), sheet.folder("autograded", student))
         merged.notebook.metadata.autograder = NotebookNode(flags=flags)
         _tell(self.log, student, flags)

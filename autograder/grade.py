@@ -26,7 +26,7 @@ from autograder import environment, rerun
 from autograder.chapters import Chapter, CourseError, grade_id
 from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
-from autograder.gradebook import FULL, Book, DiskError, GradebookError, told
+from autograder.gradebook import CLOSED, FULL, Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
 from autograder.merge import merge, read_submission, shown
 from autograder.outputs import inert
@@ -177,11 +177,16 @@ def write(book: Book, batch: list[Graded], last: bool = False) -> None:
             write(book, [one], last=True)
         return
     for one in new:
-        folder = one.chapter.folder("autograded", one.student)
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
-        part.write_text(v4.writes(one.notebook), encoding="utf-8")
-        os.replace(part, folder / f"{one.chapter.name}.ipynb")
+        try:
+            folder = one.chapter.folder("autograded", one.student)
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
+            part.write_text(v4.writes(one.notebook), encoding="utf-8")
+            os.replace(part, folder / f"{one.chapter.name}.ipynb")
+        except Exception as error:  # a file where this student's folder should be
+            if isinstance(error, OSError) and error.errno in CLOSED:
+                raise
+            one.failed, one.flags = True, [_failure(error)]
         one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory
 
 

@@ -76,8 +76,8 @@ class Uses:
 def uses(source: str) -> Uses:
     """Read a cell."""
     try:
-        if len(source) > LONGEST:
-            raise ValueError("too long")
+        if len(source) > LONGEST:  # it may need anything
+            return Uses(now=frozenset(REFLECTING), plain=False)
         source = as_python(source)
         tree = ast.parse(source)
         table = symtable.symtable(source, "cell", "exec")

@@ -132,14 +132,14 @@ class Server(Peer):
                 set_state(decoder.decode(state))
 
     def guarded(self, what, decoder, values, inputs):
-        first = self.nested <= 1
+        first = self.nested <= 1  # what is asked inside a call is watched by the call
         if first:
-            self.ban.set(self._forbidden(what))
+            self.ban.set(() if what in ("cell", "gradients", "guard") else self.refused)
         if not first or what == "gradients":  # what is printed belongs to the call that is running
             around = contextlib.nullcontext()
         else:
             self.before = randomness()
-            around = self._first(what)
+            around = self._first()
         try:
             with around:
                 try:
@@ -157,12 +157,9 @@ class Server(Peer):
         return result
 
     @contextlib.contextmanager
-    def _first(self, what: str):
-        with self.shell.captured(), refusing(self._forbidden(what), None):
+    def _first(self):
+        with self.shell.captured(), refusing(self.ban.names, None):
             yield
-
-    def _forbidden(self, what: str) -> tuple[str, ...]:
-        return () if what in ("cell", "gradients", "guard") else tuple(self.refused)
 
     def give_tail(self, encoder: Encoder):
         self.clock.stop()  # the last of what the student's code had part in

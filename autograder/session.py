@@ -376,7 +376,7 @@ class Session(Peer):
 
     def write(self, frame, bulk):
         self.writing = True
-        frames.send(self.sock, frame, bulk, self.deadline)
+        frames.send(self.sock, frame, bulk, self.deadline, frames.BULK_LIMIT)  # a cell of any length
         self.writing = False
 
     def read(self):

@@ -33,6 +33,10 @@ from autograder.template import main
 main()"""
 
 
+class NotStarted(Exception):
+    """One student's process could not be started; the template goes on."""
+
+
 class TemplateGone(CourseError):
     """The template has ended or does not answer."""
 
@@ -160,6 +164,7 @@ class Template:
 
         Raises:
             SandboxError: if this machine does not allow a part of the sandbox.
+            NotStarted: if this one cannot be started.
             CourseError: if the template is gone, and one that was started anew too.
         """
         ours, theirs = socket.socketpair()
@@ -241,7 +246,8 @@ class Template:
         if "part" in answer:
             raise SandboxError(answer["part"], answer["why"])
         if "error" in answer:
-            raise CourseError(f"a student's process could not be started: {answer['error']}")
+            kind = NotStarted if self._ready else CourseError
+            raise kind(f"a student's process could not be started: {answer['error']}")
         return answer
 
     def _gone(self, error: OSError) -> "TemplateGone":

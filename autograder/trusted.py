@@ -63,11 +63,14 @@ def main() -> NoReturn:
 
 def _template(control: socket.socket, chapter: "Chapter | None") -> None:
     """Fork on request: a process for a chapter, which is a template too, or one that runs a submission."""
+    if chapter is not None:
+        frames.send(control, "ready", [])
     while True:
         data, descriptors, *_ = socket.recv_fds(control, 1, 1)
         if not data:
             raise frames.Closed
-        request = json.loads(frames.receive(control)[0])
+        length, data = frames.receive(control)
+        request = json.loads(bytes(data[:length]))
         theirs = socket.socket(fileno=descriptors[0])
         pid = os.fork()
         if pid == 0:

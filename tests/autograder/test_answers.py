@@ -195,21 +195,26 @@ def root(x):
 """
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"), [(lambda x: max(x, 1.0) ** 0.5, "You search above one only."), (lambda x: 1.0, None)]
-)
-def test_a_bound_that_was_met_again_and_again_says_little(read, answer, said):
-    """Values that are all the same may have other reasons; made again with other numbers, the call tells."""
+def test_a_bound_that_was_met_again_and_again_says_little(read):
+    def search(x):
+        return 1.0 if x < 1 else x**0.5
+
     exercise = Exercise("ch99.search", points=1)
-    for number in (0.2, 0.3, 0.5):
-        with exercise.part("one", points=0):
-            check(answer).on(number).agrees_with(lambda x: x**0.5)
-    found = misconception(exercise, read(WEAK), {})
-    assert found is None
-    if said:
-        with exercise.part("above", points=1):
-            check(answer).on(4.0).agrees_with(lambda x: x**0.5)
-        assert misconception(exercise, read(WEAK), {}) is None  # three observations of one value are one
+    for _ in range(3):
+        with exercise.part("below", points=0):
+            check(search).on(0.2).agrees_with(lambda x: x**0.5)
+    assert misconception(exercise, read(WEAK), {}) is None  # three observations of one value are one
+    for bias, said in ((1.0, "You search above one only."), (1.5, None)):
+
+        def search(x):
+            return x**0.5 + bias  # noqa: B023
+
+        exercise = Exercise("ch99.search", points=1)
+        for number in (2.0, 3.0):
+            with exercise.part("above", points=0):
+                check(search).on(number).agrees_with(lambda x: x**0.5)
+        found = misconception(exercise, read(WEAK.replace("1.0 if x < 1 else x ** 0.5", "x ** 0.5 + 1")), {})
+        assert (found and found.sentence) == said
 
 
 TESTERS = """
@@ -231,10 +236,13 @@ def at_points(f):
 
 def test_few_verdicts_name_no_mistake(read):
     def tried(functions):
+        def tester(f):
+            return f(1.0) > 0
+
         exercise = Exercise("ch99.tester", points=1)
         with exercise.part("all", points=1):
             for f in functions:
-                check(lambda f: f(1.0) > 0).on(f).satisfies(lambda verdict: True, "it answers")
+                check(tester).on(f).satisfies(lambda verdict: True, "it answers")
         found = misconception(exercise, read(TESTERS), {})
         return found and found.label
 

@@ -365,7 +365,7 @@ PATCHES = {
         """,
     "tracing and hooks": """
         import gc, sys, threading, atexit
-        sys.settrace(lambda frame, event, arg: frame.f_locals.update(right=0))
+        sys.settrace(lambda frame, event, arg: frame.f_locals.update({"right": 0}))
         sys.setprofile(lambda *args: None)
         sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *args: None
         gc.callbacks.append(lambda *args: None)

@@ -1,14 +1,19 @@
 """A submission runs in a process of its own; what goes wrong there costs what it must and no more."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
-from autograder import engine
-from autograder.engine import Limits
+from autograder import engine, frames
+from autograder.chapters import CourseError
+from autograder.engine import Limits, run_notebook
+from autograder.merge import merge
 from autograder.release import release
+from autograder.scoring import score
+from autograder.student import NotStarted, Template
 from tests.autograder.conftest import RIGHT, HandIn
 
 
@@ -231,3 +236,66 @@ def test_an_answer_with_magics_that_lost_its_name_is_found(perfect, full):
         cell = perfect.cell(f"ch99-{name}-answer")
         cell.source, cell.metadata, cell.id = source, {}, f"new-{name}"
     assert perfect.run() == full
+
+
+# ---------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "data = '" + "QUJD" * 1_500_000 + "'",
+        "# " + " ".join(f"w{i}" for i in range(700_000)),
+        "data = [" + "1," * 100_000 + "]",
+        "'" + "a" * 6_000_000,
+    ],
+    ids=["text", "words", "list", "no Python"],
+)
+def test_an_own_cell_of_any_size_costs_nothing(perfect, full, source):
+    assert perfect.insert("ch99-double-answer", source).run() == full
+
+
+def test_an_answer_of_any_size_counts(perfect, full):
+    assert perfect.answer(three="three = 3 # " + "x" * 6_000_000).run() == full
+
+
+def test_cells_that_no_frame_holds_end_their_own_run_only(perfect, blank, full, monkeypatch):
+    monkeypatch.setattr(frames, "BULK_LIMIT", 1 << 20)
+    assert sum(blank.insert("ch99-double-answer", "#" * 2_000_000).run().values()) == 0
+    assert blank.flags[-1] == "its cells take more than 1 MB" and "its cells take" in blank.said("ch99-double")
+    assert perfect.run() == full
+
+
+def test_processes_of_the_tests_that_are_gone_are_started_anew(perfect, full, toy):
+    perfect.run()
+    os.kill(engine.tests_template(toy).pid, signal.SIGKILL)
+    assert perfect.run() == full
+    os.kill(engine.tests_base().pid, signal.SIGKILL)
+    engine._chapters.clear()
+    assert perfect.run() == full
+
+
+def test_answers_that_do_not_load_are_the_authors_matter(make):
+    chapter = make()
+    release(chapter)
+    chapter.answers.write_text("1 / 0")
+    for _ in range(2):
+        with pytest.raises(CourseError, match=r"is answers\.py of ch99_toy in order"):
+            HandIn(chapter).run()
+
+
+def test_files_that_cannot_be_copied_are_left_out_and_the_answers_count(perfect, full, tmp_path, toy, monkeypatch):
+    fork = Template.fork
+
+    def refusing(self, limits, files=None):
+        if files is not None:
+            raise NotStarted("no room")
+        return fork(self, limits)
+
+    monkeypatch.setattr(Template, "fork", refusing)
+    (tmp_path / "data.csv").write_text("1")
+    merged = merge(toy, perfect.notebook)
+    flags = run_notebook(merged.notebook, toy, 1, files=tmp_path)
+    perfect.graded = merged.notebook
+    assert score(perfect.result("ch99-double")) == full["double"]
+    assert flags == ["the files beside the notebook could not be copied (no room) and were left out"]
