@@ -1,8 +1,9 @@
 """Exact attention that never stores the T × S weights: the fast twin of `course.model.attend`.
 
 Dao et al. 2022, FlashAttention, algorithms 1 and 4; Dao 2023, FlashAttention-2, algorithms 1 and 2. Memory grows with T, not
-with T²: the forward pass keeps the output and one number a query, log₂ Σ_j exp(score_j), and the backward pass computes the
-weights again from it, tile by tile. That number is a float32: of scores of 10⁵ it keeps the weights to about one part in a hundred.
+with T²: the forward pass keeps the output and two numbers a query, its largest score and log₂ Σ_j exp(score_j − largest), and
+the backward pass computes the weights again from them, tile by tile. A score is compared with the largest before it is scaled:
+the difference is exact, so that the largest has the weight 1 whatever its size.
 
 Shapes: query (B, H, T, d_head); key, value (B, kv_heads, S, d_head); heads share a key in groups of H / kv_heads.
 """
@@ -96,7 +97,7 @@ def _forward_kernel(
 
     acc = tl.zeros([M, D], tl.float32)
     top = tl.full([M], float("-inf"), tl.float32)  # the largest score so far
-    total = tl.zeros([M], tl.float32)  # Σ 2^(score − top)
+    total = tl.zeros([M], tl.float32)  # Σ exp(score − top), of scaled scores
     # Keys before `clear` are seen by every row of the tile and need no mask; the others, up to `stop`, by some.
     clear, stop = _bounds(start, T, S, M, N, CAUSAL)
     acc, top, total = _pass_keys(q, key, value, b, h // GROUP, rows, 0, clear, T, S, scale, acc, top, total, D, N, CAUSAL, False)
@@ -105,7 +106,9 @@ def _forward_kernel(
     )
 
     out.store([b, h, start, 0], (acc / total[:, None]).to(out.dtype).reshape(1, 1, M, D))
-    tl.store(lse + head.to(tl.int64) * T + rows, top + tl.log2(total), mask=rows < T)
+    at = lse + 2 * (head.to(tl.int64) * T + rows)
+    tl.store(at, top, mask=rows < T)
+    tl.store(at + 1, tl.log2(total), mask=rows < T)
 
 
 @triton.jit
@@ -137,9 +140,9 @@ def _pass_keys(
         scores = tl.dot(q, k.T)  # (M, N)
         if MASKED:
             scores = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), scores, float("-inf"))
-        higher = tl.maximum(top, tl.max(scores, 1) * scale)
-        weights = tl.exp2(scores * scale - higher[:, None])
-        shrink = tl.exp2(top - higher)
+        higher = tl.maximum(top, tl.max(scores, 1))
+        weights = tl.exp2((scores - higher[:, None]) * scale)
+        shrink = tl.exp2((top - higher) * scale)
         total = total * shrink + tl.sum(weights, 1)
         v = value.load([b, h, n, 0]).reshape(N, D)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
@@ -159,12 +162,12 @@ def _seen(rows, columns, T, S, CAUSAL: tl.constexpr):
 # A custom operation, so that torch.compile takes it as it is and plans around it.
 @torch.library.custom_op("course::attention", mutates_args=())
 def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """The output and, for the backward pass, log₂ Σ_j exp(score_j) of each query, (B, H, T) float32."""
+    """The output and, for the backward pass, of each query its largest product with a key and the log₂ of its sum, (B, H, T, 2) float32."""
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     query, key, value = map(_readable, (query, key, value))
     tile = FORWARD[d_head]
     out = _empty_like(query)
-    lse = query.new_empty(B, H, T, dtype=torch.float32)
+    lse = query.new_empty(B, H, T, 2, dtype=torch.float32)
     _forward_kernel[(triton.cdiv(T, tile.queries) * B * H,)](
         _rows(query, tile.queries), _rows(key, tile.keys), _rows(value, tile.keys), _rows(out, tile.queries), lse,
         math.log2(math.e) / math.sqrt(d_head), H, T, S,
@@ -175,7 +178,7 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[T
 
 @_forward.register_fake
 def _(query, key, value, causal):
-    return _empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+    return _empty_like(query), query.new_empty(*query.shape[:3], 2, dtype=torch.float32)
 
 
 def _empty_like(tensor: Tensor) -> Tensor:
@@ -226,25 +229,28 @@ def _query_backward_kernel(
     q = query.load([b, h, start, 0]).reshape(M, D)
     g = grad_out.load([b, h, start, 0]).reshape(M, D)
     at = head.to(tl.int64) * T + rows
-    top = tl.load(lse + at, mask=rows < T, other=float("inf"))
+    top = tl.load(lse + 2 * at, mask=rows < T, other=float("inf"))
+    rest = tl.load(lse + 2 * at + 1, mask=rows < T, other=0.0)
     mean = tl.sum(out.load([b, h, start, 0]).reshape(M, D).to(tl.float32) * g.to(tl.float32), 1)  # δ
     tl.store(delta + at, mean, mask=rows < T)
     dq = tl.zeros([M, D], tl.float32)
     clear, stop = _bounds(start, T, S, M, N, CAUSAL)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True)
+    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, rest, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
+    dq = _pass_keys_again(
+        q, g, key, value, b, h // GROUP, rows, top, rest, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True
+    )
     grad_query.store([b, h, start, 0], (dq * (scale / LOG2_E)).to(grad_query.dtype).reshape(1, 1, M, D))
 
 
 @triton.jit
 def _pass_keys_again(
-    q, g, key, value, b, h, rows, top, mean, start, stop, T, S, scale, dq,
+    q, g, key, value, b, h, rows, top, rest, mean, start, stop, T, S, scale, dq,
     D: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     for n in tl.range(start, stop, N):
         k = key.load([b, h, n, 0]).reshape(N, D)
         v = value.load([b, h, n, 0]).reshape(N, D)
-        weights = tl.exp2(tl.dot(q, k.T) * scale - top[:, None])  # (M, N)
+        weights = tl.exp2((tl.dot(q, k.T) - top[:, None]) * scale - rest[:, None])  # (M, N)
         if MASKED:
             weights = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), weights, 0.0)
         grad_scores = weights * (tl.dot(g, v.T) - mean[:, None])
@@ -276,10 +282,10 @@ def _key_backward_kernel(
         at = (b * kv_heads * GROUP + h) * T
         if CAUSAL:
             dk, dv = _pass_queries(
-                k, v, query, grad_out, lse + at, delta + at, b, h, columns, first, tl.minimum(clear, T), T, S, scale, dk, dv, D, M, True
+                k, v, query, grad_out, lse + 2 * at, delta + at, b, h, columns, first, tl.minimum(clear, T), T, S, scale, dk, dv, D, M, True
             )  # fmt: skip
         dk, dv = _pass_queries(
-            k, v, query, grad_out, lse + at, delta + at, b, h, columns, clear, T, T, S, scale, dk, dv, D, M, False
+            k, v, query, grad_out, lse + 2 * at, delta + at, b, h, columns, clear, T, T, S, scale, dk, dv, D, M, False
         )
     grad_key.store([b, kv, start, 0], (dk * (scale / LOG2_E)).to(grad_key.dtype).reshape(1, 1, N, D))
     grad_value.store([b, kv, start, 0], dv.to(grad_value.dtype).reshape(1, 1, N, D))
@@ -294,8 +300,9 @@ def _pass_queries(
     for m in tl.range(start, stop, M):
         rows = m + tl.arange(0, M)
         q = query.load([b, h, m, 0]).reshape(M, D)
-        top = tl.load(lse + rows, mask=rows < T, other=float("inf"))  # no weight for rows after the last query
-        weights = tl.exp2(tl.dot(k, q.T) * scale - top[None, :])  # (N, M)
+        top = tl.load(lse + 2 * rows, mask=rows < T, other=float("inf"))  # no weight for rows after the last query
+        rest = tl.load(lse + 2 * rows + 1, mask=rows < T, other=0.0)
+        weights = tl.exp2((tl.dot(k, q.T) - top[None, :]) * scale - rest[None, :])  # (N, M)
         if MASKED:
             weights = tl.where(columns[:, None] <= rows[None, :] + (S - T), weights, 0.0)
         g = grad_out.load([b, h, m, 0]).reshape(M, D)
@@ -312,7 +319,7 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     grads = tuple(_empty_like(tensor) for tensor in (query, key, value))
-    delta = torch.empty_like(lse)
+    delta = lse.new_empty(B, H, T)
     query, key, value, grad_out = map(_readable, (query, key, value, grad_out))
     scale = math.log2(math.e) / math.sqrt(d_head)
     same = dict(GROUP=H // kv_heads, D=d_head, CAUSAL=causal)

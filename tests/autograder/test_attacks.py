@@ -365,7 +365,7 @@ PATCHES = {
         """,
     "tracing and hooks": """
         import gc, sys, threading, atexit
-        sys.settrace(lambda frame, event, arg: frame.f_locals.update(right=0))
+        sys.settrace(lambda frame, event, arg: frame.f_locals.update({"right": 0}))
         sys.setprofile(lambda *args: None)
         sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *args: None
         gc.callbacks.append(lambda *args: None)
@@ -824,13 +824,57 @@ def thread(x):
     one.start()
     one.join()
     return found[0]
+import inspect, linecache, marshal, os, pathlib, subprocess
+code = reference.__code__
+def made_now(x):
+    return types.FunctionType(code, module.__dict__)(x)
+def from_marshal(x):
+    return types.FunctionType(marshal.loads(marshal.dumps(code)), module.__dict__)(x)
+def run(text):
+    space = dict(module.__dict__)
+    del space["softmax"]
+    exec(text, space)
+    return space["softmax"]
+def caught(f):
+    try:
+        return f()
+    except Exception:
+        return None
+texts = [caught(lambda: inspect.getsource(reference)), caught(lambda: inspect.getsource(module)), "".join(linecache.getlines(module.__file__))]
+texts += [caught(lambda: pathlib.Path(module.__file__).read_text()), caught(lambda: module.__loader__.get_source(module.__name__))]
+folders = [os.path.dirname(module.__file__), os.path.dirname(module.__cached__)]
+files = [os.path.join(folder, file) for folder in folders if os.path.isdir(folder) for file in os.listdir(folder) if "softmax" in file]
+def from_source(x):
+    return run(inspect.getsource(reference))(x)
+def from_file(x):
+    return run(open(module.__file__).read())(x)
+def from_loader(x):
+    return run(module.__loader__.get_code(module.__name__))(x)
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while True:
+        numbers = np.frombuffer(os.read(there[0], 1 << 16))
+        os.write(back[1], reference(tensor(numbers)).numpy().tobytes())
+def asked(x):
+    os.write(there[1], x.numpy().tobytes())
+    return torch.from_numpy(np.frombuffer(os.read(back[0], 1 << 16)).copy())
+def from_program(x):
+    program = "import sys, torch, course.softmax_and_cross_entropy as m; print(m.softmax(torch.tensor(eval(sys.argv[1]))).tolist())"
+    return torch.tensor(eval(subprocess.run([sys.executable, "-c", program, str(x.tolist())], capture_output=True, text=True).stdout))
 """
 WAYS = ["module.softmax", "copied", "deep", "partial", "cached", "early.softmax", "load().softmax", "importlib.reload(module).softmax", "thread"]  # fmt: skip
+WAYS += ["made_now", "from_marshal", "from_source", "from_file", "from_loader", "asked", "from_program"]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_reference_is_withheld(graded, way):
     assert graded({**WRONG, "softmax": f"def softmax(x):\n    return {way}(tensor(x)).numpy()"}, REFERENCE) == NOTHING
+
+
+def test_the_course_has_no_sources_there(graded):
+    look = "assert not any(texts), texts\nassert all(os.path.getsize(file) == 0 for file in files), files"
+    data = "from course import data\nassert data.__file__ and open(data.__file__).read()\nimport course.kernels.softmax"
+    assert graded(WRONG, f"{REFERENCE}\n{look}\n{data}") == NOTHING
 
 
 def test_honest_after_all_of_that(graded):
