@@ -138,7 +138,8 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
     if points != 0:
         result.misses.append(f"the empty stub gets {points:g} points: {said}")
     for value in CONSTANTS if _functions(cells[exercise.answer].source) else ():
-        points, said = trial.grade("\n".join(f"{name} = lambda *args, **kwargs: {value}" for name in names), seeds[0])
+        constant = "\n".join(f"{name} = lambda *args, **kwargs: {value}" for name in names)
+        points, said = trial.grade(constant, seeds[0], mine)
         if points != 0:
             result.misses.append(f"functions that always return {value} get {points:g} points: {said}")
     for answer in mine:
