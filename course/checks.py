@@ -638,7 +638,7 @@ class Value:
         except expressions.NoValue:
             raise CheckFailed(f"{self.name} cannot be compared with the right expression: write it more simply.", see) from None
         if not same:
-            raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
+            raise CheckFailed(f"{self.name} = {_short(expressions.shown(value))} is not the same function.", see)
         return self
 
     def _expression(self, allow: tuple[str, ...], see: str | None):
@@ -670,8 +670,17 @@ def _record(name: str, observe: Callable, answer):
     return seen
 
 
+def not_allowed(what: str, function: str | None = None) -> str:
+    """The sentence to an answer that used what its task forbids."""
+    here = f", here `{function}`," if function and what in FORBIDDEN else ""
+    return f"{what if what in FORBIDDEN else f'`{what}`'}{here} is not allowed in this exercise: write out yourself what it does"
+
+
 class Refusing(TorchFunctionMode):
     """While it is entered, torch's functions that a task forbids raise `PermissionError`.
+
+    It holds in the thread that enters it, for code that does not leave torch's modes: what a process that tests and answers
+    share can have. Where answers run in a process of their own, `autograder.ban` refuses the same in all of it.
 
     Args:
         names: as `Exercise` takes them.
@@ -693,8 +702,7 @@ class Refusing(TorchFunctionMode):
             modules, caller = self._way()
             found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
             if found is not None and caller != self.file:
-                what = f"{found}, here `{name}`," if found in FORBIDDEN else f"`{found}`"
-                raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
+                raise PermissionError(not_allowed(found, name))
         return function(*args, **(kwargs or {}))
 
     def _way(self) -> tuple[list[str], str | None]:
@@ -802,9 +810,8 @@ def _bounds(call: Call, reference: Callable, expected):
     leaves = [x for x in _leaves((call.args, call.kwargs)) if _is_float(x)]
     if call.use is not None or not any(_is_float(x) for x in _leaves(expected)):
         return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
-    eps = max((_eps(x) for x in leaves), default=0.0)
     # Steps as large as the inputs are rounded too: log-sum-exp is shifted by them, and cancels in exact arithmetic only.
-    shift = min(eps * max((_magnitude(x) for x in leaves), default=0.0), math.sqrt(min(eps, 1e-6)) / SAFETY)
+    shift = max((min(_eps(x) * _magnitude(x), math.sqrt(min(_eps(x), 1e-6)) / SAFETY) for x in leaves), default=0.0)
 
     def exact(sign: np.random.Generator | None):
         def widen(x):
@@ -813,7 +820,7 @@ def _bounds(call: Call, reference: Callable, expected):
             wide = _widened(x)
             if sign is None:
                 return wide
-            factor = 1 + eps * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
+            factor = 1 + _eps(x) * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
             return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
 
         args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))

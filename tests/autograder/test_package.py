@@ -105,6 +105,10 @@ def test_chapters_run_in_the_environment_of_the_zip(unpacked, python, monkeypatc
     kinds = {tag: [shown(c) for c in notebook.cells if tag in tags(c) and c.cell_type == "code"] for tag in ("figure", "widget")}
     assert kinds["figure"] and all("image/svg+xml" in kind for kind in kinds["figure"])
     assert len(kinds["widget"]) == 1 and "application/vnd.jupyter.widget-view+json" in kinds["widget"][0]
+    states = [
+        model["state"] for model in notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
+    ]
+    assert any(len(state.get("_esm", "")) > 1000 and state.get("_css") for state in states)  # its program and its look came along
 
 
 def shown(cell) -> set[str]:
