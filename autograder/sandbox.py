@@ -63,7 +63,7 @@ class Limits:
     notebook: float = 300.0
     patience: float = 4.0
     """So many times a limit may pass on the clock before what sleeps, waits or hangs is ended."""
-    callbacks: int = 10_000
+    callbacks: int = 20_000
     """How often one call of a student's function may call functions of the tests."""
     memory: int = 4 << 30
     """Address space of a process, beyond that of the environment; of all processes together where there is a cgroup."""
