@@ -17,12 +17,15 @@
         def encode(text): ...
         def decode(ids): ...
 
+    equivalent("ch04.scaling", "`a = y * x`", "a product in either order")  # a change that `autograder mutate` cannot tell apart
+
 The function's name is the mistake's name. Every answer becomes the source of the exercise's answer
 cell, so it sees the notebook's names, not those of `answers.py`.
 """
 
 import ast
 import inspect
+import re
 import runpy
 import textwrap
 import warnings
@@ -37,6 +40,7 @@ from course import checks
 
 _UNSET = object()
 _collected: list["Answer"] = []
+_equivalents: list["Equivalent"] = []
 
 
 class cell(str):
@@ -87,6 +91,18 @@ class Answer:
         if len(names) != 1:
             raise ValueError(f"{self.exercise}, {self.label}: the solution defines {', '.join(names)}; give a dict")
         return f"{names[0]} = {self.written!r}"
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A small change of a solution that is right too, and why."""
+
+    exercise: str
+    change: str  # as `autograder mutate` prints it; … in it is any text
+    reason: str
+
+    def covers(self, change: str) -> bool:
+        return re.fullmatch(".*".join(map(re.escape, self.change.split("…"))), change) is not None
 
 
 class _Rename(ast.NodeTransformer):
@@ -141,17 +157,36 @@ def _register(exercise, sentence, see, value):
     return decorate
 
 
+def equivalent(exercise: str, change: str, reason: str) -> None:
+    """Say why the tests cannot tell a small change of the solution from it: `autograder mutate` accepts it then.
+
+    Args:
+        change: as `autograder mutate` prints it, backticks and all; `…` in it is any text, for a number that is free.
+    """
+    if not reason.strip():
+        raise ValueError(f"{exercise}: say why {change!r} is as right as the solution")
+    _equivalents.append(Equivalent(exercise, change, reason))
+
+
 def load(path: Path) -> list[Answer]:
     """The answers of an `answers.py`, in order.
 
     Raises:
         FileNotFoundError: if there is no such file.
     """
+    return _run(path)[0]
+
+
+def load_equivalents(path: Path) -> list[Equivalent]:
+    """The changes that an `answers.py` says to be as right as the solution."""
+    return _run(path)[1]
+
+
+def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
     _collected.clear()
+    _equivalents.clear()
     runpy.run_path(str(path))
-    answers = list(_collected)
-    _collected.clear()
-    return answers
+    return list(_collected), list(_equivalents)
 
 
 # ---------------------------------------------------------------- naming the misconception

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,6 +22,7 @@ from autograder.scoring import score
 SEEDS = (1, 2, 3)
 LEAST_WRONG = {"code": 4}  # others need 2
 FORMS_WITH_RIGHT = ("code",)
+CONSTANTS = "True", "False", "None", "0"  # what ignores the question earns nothing
 
 
 @dataclass
@@ -38,20 +40,29 @@ class Result:
 
 def check_chapter(chapter: Chapter, seeds: tuple[int, ...] = SEEDS) -> list[Result]:
     """Check every machine-graded exercise of a chapter, with hidden inputs drawn from each of `seeds`."""
+    answers = load(chapter.answers) if chapter.answers.exists() else []
+    results = [_check_exercise(trial, answers, seeds) for trial in trials(chapter)]
+    known = {exercise.id for exercise in chapter.exercises}
+    strays = sorted({a.exercise for a in answers} - known)
+    if strays and results:
+        results[0].misses.append(f"answers.py names unknown exercises: {', '.join(strays)}")
+    return results
+
+
+def trials(chapter: Chapter) -> Iterator["Trial"]:
+    """Run the notebook once, and stop at each machine-graded exercise to try answers there.
+
+    Raises:
+        CourseError: if a cell of the notebook fails.
+    """
     import matplotlib
     import torch
 
     from autograder.shell import make_shell
-    from course import checks
 
     torch.set_num_threads(1)
     matplotlib.use("agg")
-    answers = load(chapter.answers) if chapter.answers.exists() else []
-    results, by_answer = [], {}
-    for exercise in chapter.exercises:
-        by_answer[exercise.answer] = exercise
-    known = {exercise.id for exercise in chapter.exercises}
-    strays = sorted({a.exercise for a in answers} - known)
+    by_answer = {exercise.answer: exercise for exercise in chapter.exercises}
     shell, tested = make_shell(), set()
     with contextlib.chdir(chapter.path.parent):
         for i, cell in enumerate(chapter.notebook.cells):
@@ -60,50 +71,77 @@ def check_chapter(chapter: Chapter, seeds: tuple[int, ...] = SEEDS) -> list[Resu
             exercise = by_answer.get(i)
             if exercise is not None and not exercise.by_hand:
                 tested.add(exercise.test)
-                results.append(_check_exercise(chapter, exercise, answers, shell, checks, explainer, seeds))
+                trial = Trial(chapter, exercise, shell)
+                yield trial
+                trial.close()
                 continue
             outputs = shell.run(cell.source)
             error = next((o for o in outputs if o.output_type == "error"), None)
             if error is not None and "raises-exception" not in tags(cell):
                 raise CourseError(f"{chapter.stem}: cell {i} fails: {error.ename}: {error.evalue}\n{cell.source}")
-    if strays and results:
-        results[0].misses.append(f"answers.py names unknown exercises: {', '.join(strays)}")
-    return results
 
 
-def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, checks, explainer, seeds) -> Result:
-    start, result = time.perf_counter(), Result(exercise.id)
-    mine = [a for a in answers if a.exercise == exercise.id]
-    cells = chapter.notebook.cells
-    names, test = chapter.asked(exercise), cells[exercise.test]
-    result.misses += _lint(chapter, exercise, mine, names)
-    before = dict(shell.user_ns)
+class Trial:
+    """A place where answers of one exercise are tried: the notebook has run to its answer cell."""
 
-    def grade(source: str, seed: int) -> tuple[float, str]:
-        shell.user_ns.clear()
-        shell.user_ns.update(before)
-        checks.explain = explainer(mine, before)
+    def __init__(self, chapter: Chapter, exercise: Exercise, shell):
+        self.chapter, self.exercise, self.shell = chapter, exercise, shell
+        self.cells = chapter.notebook.cells
+        self.before = dict(shell.user_ns)
+
+    def grade(self, source: str, seed: int, answers: list[Answer] = ()) -> tuple[float, str]:
+        """The points of `source` as the answer cell, and what the test cell says; a mistake of `answers` is named."""
+        from course import checks
+
+        cells, exercise, test = self.cells, self.exercise, self.cells[self.exercise.test]
+        self._reset()
+        checks.explain = explainer(answers, self.before)
         os.environ[checks.SEED_VARIABLE] = str(seed)
         for between in cells[exercise.answer + 1 : exercise.test]:
             if between.cell_type == "code" and "slow" not in tags(between):
                 source += "\n" + between.source
-        shell.run(source)
-        graded = NotebookNode(test, outputs=shell.run(test.source), execution_count=1)
+        self.shell.run(source)
+        graded = NotebookNode(test, outputs=self.shell.run(test.source), execution_count=1)
         return score(graded), _said(graded)
 
-    def complete(points: float) -> bool:
-        # A visible part is worth nothing, but a right answer must pass it too.
-        parts = getattr(shell.user_ns.get("exercise"), "parts", [])
-        return points == exercise.points and not any(text for *_, text in parts)
+    def complete(self, points: float) -> bool:
+        """Whether the answer that was graded last has full points and passed every part, those worth nothing too."""
+        parts = getattr(self.shell.user_ns.get("exercise"), "parts", [])
+        return points == self.exercise.points and not any(text for *_, text in parts)
 
+    def close(self) -> None:
+        """Go on with the solution."""
+        from course import checks
+
+        self._reset()
+        checks.explain = None
+        self.shell.run(self.cells[self.exercise.answer].source)
+
+    def _reset(self) -> None:
+        self.shell.user_ns.clear()
+        self.shell.user_ns.update(self.before)
+
+
+def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
+    chapter, exercise = trial.chapter, trial.exercise
+    start, result = time.perf_counter(), Result(exercise.id)
+    mine = [a for a in answers if a.exercise == exercise.id]
+    cells = chapter.notebook.cells
+    names = chapter.asked(exercise)
+    result.misses += _lint(chapter, exercise, mine, names)
     for seed in seeds:
-        points, said = grade(cells[exercise.answer].source, seed)
+        points, said = trial.grade(cells[exercise.answer].source, seed, mine)
         result.points.setdefault("the solution", points)
-        if not complete(points):
+        if not trial.complete(points):
             result.misses.append(f"the solution gets {points:g} of {exercise.points:g} points (seed {seed}): {said}")
-    points, said = grade(stub(cells[exercise.answer]), seeds[0])
+    points, said = trial.grade(stub(cells[exercise.answer]), seeds[0], mine)
     if points != 0:
         result.misses.append(f"the empty stub gets {points:g} points: {said}")
+    for value in CONSTANTS if _functions(cells[exercise.answer].source) else ():
+        constant = "\n".join(f"{name} = lambda *args, **kwargs: {value}" for name in names)
+        points, said = trial.grade(constant, seeds[0], mine)
+        if points != 0:
+            result.misses.append(f"functions that always return {value} get {points:g} points: {said}")
     for answer in mine:
         try:
             source = answer.source(names)
@@ -112,9 +150,9 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
             continue
         rejected, named = True, True
         for seed in seeds:
-            points, said = grade(source, seed)
+            points, said = trial.grade(source, seed, mine)
             result.points.setdefault(answer.label, points)
-            if answer.right and not complete(points):
+            if answer.right and not trial.complete(points):
                 result.misses.append(f"right answer {answer.label} gets {points:g} of {exercise.points:g} (seed {seed}): {said}")
                 rejected = False
             elif not answer.right and points >= exercise.points:
@@ -127,10 +165,6 @@ def _check_exercise(chapter, exercise: Exercise, answers: list[Answer], shell, c
         result.wrong += not answer.right and rejected
         result.named += not answer.right and rejected and named
     result.right += not any("the solution" in miss for miss in result.misses)
-    shell.user_ns.clear()
-    shell.user_ns.update(before)
-    checks.explain = None
-    shell.run(cells[exercise.answer].source)
     result.seconds = time.perf_counter() - start
     return result
 

@@ -10,7 +10,12 @@ what is beyond it, and whatever is not as it should be is a `WireError`.
 
 import array
 import collections
+import decimal
+import fractions
+import keyword
 import math
+import operator
+import re
 import sys
 from collections.abc import Callable
 
@@ -21,7 +26,12 @@ from autograder.frames import BULK_LIMIT, WireError
 
 COUNT_LIMIT = 1_000_000  # values in a frame
 DEPTH_LIMIT = 100  # of lists in lists
-DIGIT_LIMIT = 20_000  # of a whole number or a rational
+DIGIT_LIMIT = 20_000  # of a whole number
+DECIMAL_LIMIT = 4000  # digits of a fraction or a decimal number, and its largest exponent
+MATRIX_LIMIT = 1000  # entries of a matrix of expressions
+EXPRESSION = 100  # plain values that take as long as an expression
+WHY_LIMIT = 200  # characters of the reason why an expression is refused
+FIELD_LIMIT = 100  # of a named tuple
 PACKED = 16  # plain numbers in a row from which they travel as one array
 _ALIGN = 16
 
@@ -50,7 +60,8 @@ _ALIGN = 16
     QUEUE,
     SYMBOLIC,
     MATRIX,
-    GENERATOR,
+    FRACTION,
+    DECIMAL,
     TYPE,
     HERE,
     FUNCTION,
@@ -63,13 +74,14 @@ _ALIGN = 16
     RANDOM,
     LINK,
     TWIN,
-) = range(37)
+) = range(38)
 """Tags. From TYPE on they are the ends' own: types known on both sides, and things that stay on one."""
 
 _MAPPINGS = {"OrderedDict": collections.OrderedDict, "Counter": collections.Counter}
 _DTYPES = {str(x).removeprefix("torch."): x for x in vars(torch).values() if isinstance(x, torch.dtype)}
 _TENSORS = {name: x for name, x in _DTYPES.items() if not x.is_complex or x.itemsize >= 8}
 _KINDS = "biufcSUmM"  # of numpy arrays that hold no objects
+_DTYPE = re.compile(rf"[<>|=]?[{_KINDS}]\d{{1,10}}(\[\d{{0,9}}[a-zA-Zμ]{{1,7}}\])?|[<>]?[mM]8")
 
 
 # ---------------------------------------------------------------- values
@@ -207,71 +219,40 @@ def tensor(encoder: Encoder, x: torch.Tensor) -> list:
 
 
 def _encode_symbolic(encoder, x):
-    return [SYMBOLIC, _tree(x, 0)]
+    from course import expressions
+
+    try:
+        return [SYMBOLIC, expressions.to_plain(x)]
+    except expressions.ExpressionError as error:
+        return _refused(error)
 
 
-def _tree(x, depth: int):
-    import sympy
-
-    if depth > DEPTH_LIMIT:
-        raise WireError(f"it is nested more than {DEPTH_LIMIT} deep")
-    if isinstance(x, sympy.Symbol):
-        given = {k: v for k, v in x._assumptions_orig.items() if isinstance(v, bool)}
-        return ["Symbol" if type(x) is sympy.Symbol else "Dummy", _text(x.name)] + [
-            y for pair in sorted(given.items()) for y in pair
-        ]
-    if isinstance(x, sympy.Rational):
-        return ["Rational", _digits(int(x.p)), _digits(int(x.q))]
-    if isinstance(x, sympy.Float):
-        return ["Float", str(x), int(x._prec)]
-    if isinstance(x, sympy.core.function.AppliedUndef):
-        return ["Function", _text(type(x).__name__), *(_tree(y, depth + 1) for y in x.args)]
-    name = "EmptySet" if x is sympy.S.EmptySet else type(x).__name__
-    if _symbolic_class(name) is not type(x):
-        raise TypeError(f"a sympy {name}")
-    return [name, *(_tree(y, depth + 1) for y in x.args)]
-
-
-def _symbolic_class(name: str):
-    """The class of sympy expressions of this name, if it is one whose construction computes nothing."""
-    import sympy
-
-    found = _CONSTANTS.get(name) or getattr(sympy, name, None)
-    return found if isinstance(found, type) and issubclass(found, sympy.Basic) and name not in ("Function", "Subs") else None
-
-
-class _Constants(dict):
-    def get(self, name, default=None):
-        if not self:
-            from sympy.core import numbers
-            from sympy.logic import boolalg
-
-            self.update(
-                {
-                    n: getattr(numbers, n)
-                    for n in (
-                        "Exp1",
-                        "Pi",
-                        "ImaginaryUnit",
-                        "Infinity",
-                        "NegativeInfinity",
-                        "NaN",
-                        "EulerGamma",
-                        "GoldenRatio",
-                        "ComplexInfinity",
-                        "Catalan",
-                    )
-                }
-            )
-            self.update(BooleanTrue=boolalg.BooleanTrue, BooleanFalse=boolalg.BooleanFalse)
-        return super().get(name, default)
-
-
-_CONSTANTS = _Constants()
+def _refused(error: Exception) -> list:
+    return [SYMBOLIC, ["Refused", str(error)[:WHY_LIMIT].encode("utf-8", "replace").decode()]]
 
 
 def _encode_matrix(encoder, x):
-    return [MATRIX, type(x).__name__, x.rows, x.cols, [_tree(y, 0) for y in x.flat()]]
+    from course import expressions
+
+    if x.rows * x.cols > MATRIX_LIMIT:
+        raise WireError(f"a matrix of more than {MATRIX_LIMIT:,} entries")
+    try:
+        return [MATRIX, x.rows, x.cols, isinstance(x, _immutable()), [expressions.to_plain(y) for y in x.flat()]]
+    except expressions.ExpressionError as error:
+        return _refused(error)
+
+
+def _immutable() -> type:
+    import sympy
+
+    return sympy.ImmutableDenseMatrix
+
+
+def _encode_decimal(encoder, x):
+    sign, digits, exponent = x.as_tuple()
+    if type(exponent) is int and (len(digits) > DECIMAL_LIMIT or abs(exponent) > DECIMAL_LIMIT):
+        raise WireError(f"a number of more than {DECIMAL_LIMIT} digits")
+    return [DECIMAL, sign, "".join(map(str, digits)), exponent]
 
 
 def _encode_other(encoder, x):
@@ -293,6 +274,8 @@ _ENCODE = {
     dict: _encode_dict,
     set: lambda e, x: [SET, *map(e.encode, x)],
     frozenset: lambda e, x: [FROZENSET, *map(e.encode, x)],
+    fractions.Fraction: lambda e, x: [FRACTION, _digits(x.numerator), _digits(x.denominator)],
+    decimal.Decimal: _encode_decimal,
     complex: lambda e, x: [COMPLEX, x.real, x.imag],
     range: lambda e, x: [RANGE, *map(e.encode, (x.start, x.stop, x.step))],
     slice: lambda e, x: [SLICE, *map(e.encode, (x.start, x.stop, x.step))],
@@ -386,13 +369,25 @@ def _decode_dict(decoder, x):
     if len(x) % 2 == 0:
         raise WireError("a key without a value")
     values = [decoder.decode(y) for y in x[1:]]
-    return dict(zip(values[::2], values[1::2], strict=True))
+    found = {}
+    for key, value in zip(values[::2], values[1::2], strict=True):  # step by step: a limit of time may end it
+        found[key] = value
+    return found
 
 
 def _integer(x) -> int:
     if type(x) is not str or len(x) > DIGIT_LIMIT:
         raise WireError("no number")
     return int(x, 16)
+
+
+def _decode_decimal(decoder, x):
+    _, sign, digits, exponent = x
+    if type(digits) is not str or not digits.isascii() or len(digits) > DECIMAL_LIMIT:
+        raise WireError("no number")
+    if exponent not in ("F", "n", "N"):
+        _whole(abs(exponent), DECIMAL_LIMIT)
+    return decimal.Decimal((sign, tuple(map(int, digits)), exponent))
 
 
 def _decode_scalar(decoder, x):
@@ -404,7 +399,7 @@ def _decode_scalar(decoder, x):
 
 
 def _numpy_dtype(name) -> np.dtype:
-    if type(name) is not str or len(name) > 32:
+    if type(name) is not str or not _DTYPE.fullmatch(name):
         raise WireError("no dtype")
     dtype = np.dtype(name)
     if dtype.kind not in _KINDS or dtype.names or dtype.subdtype:
@@ -459,66 +454,67 @@ def dtype(name) -> torch.dtype:
 
 
 def _decode_symbolic(decoder, x):
-    return _expression(decoder, x[1], 0)
+    """An expression of the few kinds of nodes that `course.expressions` knows, as it was written; or why it is none."""
+    from course import expressions
 
-
-def _expression(decoder, x, depth: int):
-    import sympy
-
-    decoder.count += 1
-    if type(x) is not list or not x or type(x[0]) is not str or depth > DEPTH_LIMIT or decoder.count > COUNT_LIMIT:
-        raise WireError("no expression")
-    name, *rest = x
-    if name in ("Symbol", "Dummy"):
-        label = decoder.decode(rest[0])
-        given = dict(zip(rest[1::2], rest[2::2], strict=True))
-        if type(label) is not str or len(label) > 100 or not all(type(k) is str and type(v) is bool for k, v in given.items()):
-            raise WireError("no symbol")
-        return getattr(sympy, name)(label, **given)
-    if name == "Rational":
-        return sympy.Rational(*map(_integer, rest))
-    if name == "Float":
-        text, bits = rest
-        if type(text) is not str or len(text) > 1000 or not 1 <= _whole(bits) <= 10_000:
-            raise WireError("no number")
-        return sympy.Float(text, precision=bits)
-    if name == "Function":
-        label = decoder.decode(rest[0])
-        if type(label) is not str or len(label) > 100:
-            raise WireError("no function")
-        return sympy.Function(label)(*(_expression(decoder, y, depth + 1) for y in rest[1:]))
-    kind = _symbolic_class(name)
-    if kind is None:
-        raise WireError("no expression")
-    args = [_expression(decoder, y, depth + 1) for y in rest]
-    # As it was written: evaluating a student's power may take longer than there is time.
-    if issubclass(kind, sympy.Expr) and args:
-        try:
-            return kind(*args, evaluate=False)
-        except TypeError:
-            pass
-    return kind(*args)
+    _, told = x
+    decoder.count += EXPRESSION
+    if type(told) is list and told[:1] == ["Refused"]:
+        _, why = told
+        if type(why) is not str or len(why) > WHY_LIMIT:
+            raise WireError("no expression")
+        return expressions.Refused(why)
+    try:
+        return expressions.from_plain(told)
+    except expressions.ExpressionError as error:
+        return expressions.Refused(str(error))
 
 
 def _decode_matrix(decoder, x):
     import sympy
 
-    _, name, rows, columns, flat = x
-    if name not in ("MutableDenseMatrix", "ImmutableDenseMatrix") or len(flat) != _whole(rows) * _whole(columns):
+    from course import expressions
+
+    _, rows, columns, immutable, flat = x
+    if _whole(rows) * _whole(columns) > MATRIX_LIMIT or type(flat) is not list or len(flat) != rows * columns:
         raise WireError("no matrix")
-    return getattr(sympy, name)(rows, columns, [_expression(decoder, y, 0) for y in flat])
+    decoder.count += EXPRESSION * len(flat)
+    if decoder.count > COUNT_LIMIT:
+        raise WireError(f"more than {COUNT_LIMIT:,} values")
+    kind = sympy.ImmutableDenseMatrix if immutable is True else sympy.MutableDenseMatrix
+    try:
+        return kind(rows, columns, [expressions.from_plain(y) for y in flat])
+    except expressions.ExpressionError as error:
+        return expressions.Refused(str(error))
 
 
 def _decode_named_tuple(decoder, x):
     _, name, fields, *values = x
     values = [decoder.decode(y) for y in values]
-    if not fields or not _is_name(name) or not all(map(_is_name, fields)) or len(fields) != len(values):
+    fits = type(fields) is list and 0 < len(fields) == len(values) <= FIELD_LIMIT
+    if not fits or not _is_name(name) or not all(map(_is_name, fields)) or len(set(fields)) < len(fields):
         return tuple(values)
-    return collections.namedtuple(name, fields)(*values)
+    return _named_tuple(name, tuple(fields))(*values)
+
+
+def _named_tuple(name: str, fields: tuple[str, ...]) -> type:
+    """What `collections.namedtuple` makes, which evaluates a text with these names."""
+    return type(
+        name,
+        (tuple,),
+        {
+            "__slots__": (),
+            "_fields": fields,
+            "__new__": lambda kind, *values: tuple.__new__(kind, values),
+            "__getnewargs__": lambda self: tuple(self),
+            "__repr__": lambda self: f"{name}({', '.join(f'{f}={v!r}' for f, v in zip(fields, self, strict=True))})",
+        }
+        | {field: property(operator.itemgetter(i)) for i, field in enumerate(fields)},
+    )
 
 
 def _is_name(x) -> bool:
-    return type(x) is str and len(x) < 100 and x.isidentifier() and not x.startswith("_")
+    return type(x) is str and len(x) < 100 and x.isidentifier() and not x.startswith("_") and not keyword.iskeyword(x)
 
 
 _DECODE = {
@@ -529,6 +525,8 @@ _DECODE = {
     DICT: _decode_dict,
     NAMED_TUPLE: _decode_named_tuple,
     INTEGER: lambda d, x: _integer(x[1]),
+    FRACTION: lambda d, x: fractions.Fraction(*map(_integer, x[1:])),
+    DECIMAL: _decode_decimal,
     COMPLEX: lambda d, x: complex(float(x[1]), float(x[2])),
     TEXT: lambda d, x: bytes(x[1]).decode("utf-8", "surrogatepass"),
     RANGE: lambda d, x: range(*map(d.decode, x[1:])),

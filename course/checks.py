@@ -21,7 +21,6 @@ broadcasting, and a tolerance is asked for or derived, never a habit.
 """
 
 import copy
-import itertools
 import math
 import os
 import random
@@ -34,6 +33,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -45,6 +46,7 @@ SEED_VARIABLE = "COURSE_CHECK_SEED"
 _STDLIB, _COURSE = sysconfig.get_paths()["stdlib"], os.path.dirname(__file__)
 FORBIDDEN = {"autograd": "grad|backward|make_dual"}
 """The functions that a word of `Exercise`'s `without` stands for."""
+CAP = 0.5  # of the points, for an answer that fails a part that its author could see
 SAFETY = 8  # times the error that rounding the inputs alone can cause
 
 explain: Callable[["Exercise"], str | None] | None = None
@@ -179,23 +181,27 @@ class Exercise:
         else:
             self.parts.append((name, points, None))
 
-    def score(self) -> float:
-        """The points earned, as a Python float in [0, points].
+    def score(self) -> float | None:
+        """The points earned, as a Python float in [0, points]; None where the hidden parts are not there.
 
+        A visible part that fails is worth 0 points and caps the rest at `CAP` of them.
         Prints what failed. Raises `CheckFailed` when nothing was earned, so that plain nbgrader
         gives zero, and when no part ran at all.
         """
         failures = [(name, text) for name, _, text in self.parts if text is not None]
         worth = sum(points for _, points, _ in self.parts)
         earned = sum(points for _, points, text in self.parts if text is None)
+        points = f"{self.points:g} point{'' if self.points == 1 else 's'}"
         if worth == 0:  # the hidden parts are not in the student's notebook
-            earned, total = (0.0, self.points) if failures or not self.parts else (self.points, self.points)
-            verdict = "the tests you can see pass" if earned else "the tests you can see do not pass yet"
+            earned = 0.0 if failures or not self.parts else self.points
+            verdict = f"the tests you can see pass; hidden tests decide the {points}"
+            verdict = verdict if earned else "the tests you can see do not pass yet"
         else:
             if not math.isclose(worth, self.points):
                 raise ValueError(f"{self.id}: its parts are worth {worth:g} points, the exercise {self.points:g}")
-            total = self.points
-            verdict = f"{earned:g} of {total:g} points"
+            verdict = f"{earned:g} of {points}"
+            if earned > (most := CAP * self.points) and any(not p and text is not None for _, p, text in self.parts):
+                earned, verdict = most, f"{most:g} of {points}, since a test that you can see failed"
         lines = [f"{self.id}: {verdict}."] + [f"- {name}: {text}" for name, text in failures]
         if not self.parts:
             lines.append("- No test ran.")
@@ -210,6 +216,8 @@ class Exercise:
         if earned == 0:
             raise CheckFailed(message)
         print(message)
+        if worth == 0:  # a number would be taken for the points
+            return None
         return self.points if len(failures) == 0 else min(max(float(earned), 0.0), self.points)
 
 
@@ -356,6 +364,64 @@ class Subject:
 
         return Call(self, observe, (), {}, use, what)
 
+    def tells_apart(self, right, wrong, *, then: tuple = (), see: str | None = None) -> "Subject":
+        """A tester that a student wrote says True of each right function and False of each wrong one.
+
+        Args:
+            right, wrong: what it gets, as `sorts` takes it; none of the two may be empty.
+            then: further arguments after it.
+        """
+        return self.sorts({True: right, False: wrong}, then=then, see=see)
+
+    def sorts(self, kinds: dict, *, then: tuple = (), see: str | None = None) -> "Subject":
+        """A tester that a student wrote gives each function its verdict.
+
+        All functions are handed over under one name, without docstring and in an order drawn anew, so that only
+        calling them tells. All are tried before a failure says which were taken for something else.
+
+        Args:
+            kinds: verdicts and the functions that have them: lists of functions, whose names are what a failure calls
+                them, or dicts from words to functions. A tuple stands for several arguments.
+            then: further arguments after it.
+
+        Raises:
+            ValueError: if there is only one verdict: a tester that always gives it would pass.
+        """
+        planted = [(words, args, verdict) for verdict, some in kinds.items() for words, args in _planted(some)]
+        if len({verdict for _, _, verdict in planted}) < 2:
+            raise ValueError(f"{self.name}: a tester is tried on right and on wrong functions, not on one kind only")
+        next(iter(draw(1))).random.shuffle(planted)
+        wrong = {}
+        for words, args, verdict in planted:
+            call = self.on(*args, *then)
+            value = call._value(see)
+            if (told := difference(verdict, value)) is not None:
+                kind = verdict if isinstance(verdict, bool) and isinstance(_scalar(value), bool) else told
+                wrong.setdefault(kind, []).append(words)
+        if wrong:
+            said = {True: "it refused what is right", False: "it let pass what is wrong"}
+            raise CheckFailed(f"{self.name}: " + "; ".join(f"{said.get(k, k)}: {_listed(w)}" for k, w in wrong.items()), see)
+        return self
+
+
+def _planted(some) -> Iterator[tuple[str, tuple]]:
+    """Each function of a list or dict, or tuple with functions, in words and as arguments that do not tell its name."""
+    for words, found in some.items() if isinstance(some, dict) else ((None, x) for x in some):
+        args = found if isinstance(found, tuple) else (found,)
+        words = words or next(x.__name__ for x in args if callable(x)).strip("_").replace("_", " ")
+        yield words, tuple(_nameless(x) if callable(x) and not isinstance(x, torch.nn.Module) else x for x in args)
+
+
+def _nameless(function: Callable) -> Callable:
+    def f(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return f
+
+
+def _listed(words: list[str], most: int = 3) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
 
 class Call:
     """One use of a function or class under test."""
@@ -437,6 +503,15 @@ class Call:
         self._fail_if(None if holds else f"it does not hold that {claim} ({_short(_show(value))} came)", see)
         return self
 
+    def is_number(self, *, see: str | None = None) -> "Call":
+        """The result is a finite real number; what follows gets it as a Python number."""
+        value = self._value(see)
+        number = _number(value)
+        told = None if number is not None and math.isfinite(number) else f"a finite number was expected, {_kind(value)} came"
+        self._fail_if(told, see)
+        self.seen = Returned(number, self.seen.arguments, self.seen.changed)
+        return self
+
     def raises(self, error: type[Exception], *, see: str | None = None) -> "Call":
         """The call raises `error` or a subclass of it."""
         if isinstance(self.seen, Returned):
@@ -467,14 +542,32 @@ class Value:
         _record(name, Returned, value)
 
     def equals(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Value":
-        """The value is right; the message never tells what is right."""
-        if difference(_like(expected, self.value), self.value, atol=atol, rtol=rtol):
+        """The value is right, in whatever kind of number or sequence; the message never tells what is right.
+
+        Of text, letter case and the space around it do not count.
+        """
+        wanted, value = _simple(expected), _simple(self.value)
+        if difference(wanted, value, atol=atol, rtol=rtol):
+            asked, came = _sort(wanted), _sort(value)
+            if asked != came and value is not None:  # a right number as text is no wrong number
+                raise CheckFailed(f"{self.name} should be {asked}, {_kind(self.value)} came.", see)
             raise CheckFailed(f"{self.name} = {_short(_show(self.value))} is not right.", see)
         return self
 
+    def chooses(self, letters: str, *, see: str | None = None) -> "Value":
+        """The letters of the statements that are right, as a text or a collection, in any order and either case."""
+        value = self.value
+        parts = list(value) if type(value) in (list, tuple, set, frozenset) else [value]
+        if not all(type(x) is str for x in parts):
+            raise CheckFailed(f"{self.name} should be a text of letters such as 'ab', {_kind(value)} came.", see)
+        if {x for x in "".join(parts).casefold() if x.isalnum()} != set(letters):
+            raise CheckFailed(f"{self.name} = {_short(_show(value))} is not right.", see)
+        return self
+
     def is_one_of(self, *options, see: str | None = None) -> "Value":
-        """The value is one of the options of a choice or a prediction."""
-        if not any(difference(option, self.value) is None for option in options):
+        """The value is one of the options of a choice or a prediction; of text, letter case does not count."""
+        value = _simple(self.value)
+        if not any(difference(_simple(option), value) is None for option in options):
             raise CheckFailed(f"{self.name} = {_short(_show(self.value))} is none of {', '.join(map(repr, options))}.", see)
         return self
 
@@ -495,51 +588,72 @@ class Value:
             raise CheckFailed(f"{self.name}: {told}", see)
         return self
 
-    def is_equivalent_to(self, expression, *, see: str | None = None) -> "Value":
-        """A sympy expression that equals `expression` for all values of its symbols."""
-        import sympy
+    def is_expression_in(self, *letters: str, each: bool = False, allow: tuple[str, ...] = (), see: str | None = None) -> "Value":
+        """A sympy expression, or a number, in no other letters than these; with `each`, in all of them.
 
-        if self.value is None:
-            raise CheckFailed(f"{self.name} should be a sympy expression, nothing came.", see)
-        try:
-            expression, value = sympy.sympify(expression), sympy.sympify(self.value)
-            known = {symbol.name: symbol for symbol in expression.free_symbols}  # a name is enough to mean the same
-            value = value.xreplace({s: known[s.name] for s in value.free_symbols if s.name in known})
-            same = _agree(value, expression)
-            if same is None:
-                gap = sympy.simplify(value - expression)
-                same = gap == 0 or gap.equals(0) is True
-        except Exception as error:
-            raise CheckFailed(f"{self.name} is not a sympy expression: {_told(error)}", see) from None
-        if not same:
-            raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
+        Sums, derivatives and the like that are not computed are no answer, but for those of `allow`, such as ``("Sum",)``.
+        """
+        from course import expressions
+
+        found = sorted(expressions.letters(self._expression(allow, see)))
+        if not set(found) <= set(letters) or (each and set(found) != set(letters)):
+            wanted, came = (", ".join(names) or "none" for names in (letters, found))
+            raise CheckFailed(f"{self.name} should be an expression in {wanted}, and its letters are {came}.", see)
         return self
 
+    def has_value(
+        self,
+        expected: float,
+        *,
+        at: dict,
+        atol: float = 0.0,
+        rtol: float = 0.0,
+        allow: tuple[str, ...] = (),
+        see: str | None = None,
+    ) -> "Value":
+        """A sympy expression whose value is `expected` where its letters have the values of `at`."""
+        from course import expressions
 
-def _agree(value, expression) -> bool | None:
-    """Whether two sympy expressions are equal at random points, to 12 digits; None if the points do not tell.
-
-    In numbers first: simplify takes seconds, and does not bring together 2**(x*log(P, 2)) and P**x.
-    Each by itself: of a difference that is zero, evalf looks for digits that are not there.
-    """
-    import sympy
-
-    random_points = random.Random(0)
-    for signs in itertools.product([1, -1], repeat=3):  # three symbols of either sign meet in all ways; of more, some
-        point, signs = {}, itertools.chain(signs, iter(lambda: random_points.choice([-1, 1]), None))
-        for symbol in sorted(value.free_symbols | expression.free_symbols, key=str):
-            number = sympy.Integer(random_points.randint(1, 9))
-            number = number if symbol.is_integer else number + sympy.Rational(random_points.randint(1, 99), 100)
-            point[symbol] = number if symbol.is_nonnegative else number * next(signs)
+        where = ", ".join(f"{name} = {value}" for name, value in at.items())
         try:
-            # So many digits, since 1 + tanh(−300) has its first one late.
-            right, mine = (x.subs(point).evalf(30, maxn=1000) for x in (expression, value))
-            size, off = abs(right), abs(mine - right)  # sympy's numbers: e**-800 is not zero to them
-            if not off <= 1e-12 * size:
-                return False if off > 1e-6 * size else None
-        except (TypeError, ValueError, OverflowError):
-            return None
-    return True
+            value = complex(expressions.number(self._expression(allow, see), at))
+        except (expressions.NoValue, OverflowError) as error:
+            raise CheckFailed(f"{self.name} has no value for {where}: {error}.", see) from None
+        value = value if value.imag else value.real
+        if not abs(value - expected) <= atol + rtol * abs(expected):
+            raise CheckFailed(f"for {where} {self.name} should be {expected:g}, and it is {value:g}.", see)
+        return self
+
+    def is_equivalent_to(self, expression, *, allow: tuple[str, ...] = (), see: str | None = None) -> "Value":
+        """A sympy expression that equals `expression` for all values of its letters.
+
+        Its values are compared at points, to 12 digits. Nothing is evaluated that is not known: text is refused, and so is
+        what is not computed, such as ``sympy.Sum``, but for the kinds of `allow`: ``("Sum", "Product")`` have values here.
+        """
+        from course import expressions
+
+        value, wanted = self._expression(allow, see), expressions.read(expression)
+        try:
+            same = expressions.same(value, wanted)
+        except expressions.NoValue:
+            raise CheckFailed(f"{self.name} cannot be compared with the right expression: write it more simply.", see) from None
+        if not same:
+            raise CheckFailed(f"{self.name} = {_short(expressions.shown(value))} is not the same function.", see)
+        return self
+
+    def _expression(self, allow: tuple[str, ...], see: str | None):
+        """The value as an expression of known parts, whatever came."""
+        import sympy
+
+        from course import expressions
+
+        value = self.value if isinstance(self.value, sympy.Expr | expressions.Refused | str) else _number(self.value)
+        if value is None:
+            raise CheckFailed(f"{self.name} should be a sympy expression, {_kind(self.value)} came.", see)
+        try:
+            return expressions.read(value, allow)
+        except expressions.ExpressionError as error:
+            raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
 def _record(name: str, observe: Callable, answer):
@@ -556,8 +670,17 @@ def _record(name: str, observe: Callable, answer):
     return seen
 
 
+def not_allowed(what: str, function: str | None = None) -> str:
+    """The sentence to an answer that used what its task forbids."""
+    here = f", here `{function}`," if function and what in FORBIDDEN else ""
+    return f"{what if what in FORBIDDEN else f'`{what}`'}{here} is not allowed in this exercise: write out yourself what it does"
+
+
 class Refusing(TorchFunctionMode):
     """While it is entered, torch's functions that a task forbids raise `PermissionError`.
+
+    It holds in the thread that enters it, for code that does not leave torch's modes: what a process that tests and answers
+    share can have. Where answers run in a process of their own, `autograder.ban` refuses the same in all of it.
 
     Args:
         names: as `Exercise` takes them.
@@ -579,8 +702,7 @@ class Refusing(TorchFunctionMode):
             modules, caller = self._way()
             found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
             if found is not None and caller != self.file:
-                what = f"{found}, here `{name}`," if found in FORBIDDEN else f"`{found}`"
-                raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
+                raise PermissionError(not_allowed(found, name))
         return function(*args, **(kwargs or {}))
 
     def _way(self) -> tuple[list[str], str | None]:
@@ -620,7 +742,7 @@ def difference(expected, value, *, atol: float = 0.0, rtol: float = 0.0, bounds=
             return f"dtype {expected.dtype} was expected, {value.dtype} came"
         return _array_difference(expected, value, atol, rtol, bounds)
     if isinstance(expected, bool | np.bool_):
-        value = value.item() if type(value) in (torch.Tensor, np.bool_) and getattr(value, "ndim", 0) == 0 else value
+        value = _scalar(value)
         return (
             None
             if type(value) is bool and (value == bool(expected) or atol == math.inf)
@@ -688,9 +810,8 @@ def _bounds(call: Call, reference: Callable, expected):
     leaves = [x for x in _leaves((call.args, call.kwargs)) if _is_float(x)]
     if call.use is not None or not any(_is_float(x) for x in _leaves(expected)):
         return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
-    eps = max((_eps(x) for x in leaves), default=0.0)
     # Steps as large as the inputs are rounded too: log-sum-exp is shifted by them, and cancels in exact arithmetic only.
-    shift = min(eps * max((_magnitude(x) for x in leaves), default=0.0), math.sqrt(min(eps, 1e-6)) / SAFETY)
+    shift = max((min(_eps(x) * _magnitude(x), math.sqrt(min(_eps(x), 1e-6)) / SAFETY) for x in leaves), default=0.0)
 
     def exact(sign: np.random.Generator | None):
         def widen(x):
@@ -699,7 +820,7 @@ def _bounds(call: Call, reference: Callable, expected):
             wide = _widened(x)
             if sign is None:
                 return wide
-            factor = 1 + eps * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
+            factor = 1 + _eps(x) * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
             return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
 
         args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))
@@ -847,11 +968,68 @@ def _like(expected, value):
 
 
 def _number(x) -> float | int | None:
-    if type(x) in (int, float) or isinstance(x, np.integer | np.floating):
-        return x.item() if isinstance(x, np.generic) else x
-    if type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray) and x.ndim == 0 and str(x.dtype) not in ("torch.bool", "bool"):
+    """A real number as Python's own, of whatever kind it is; None for what is none: text, truth values, lists, tensors of one entry."""
+    kind = type(x)
+    if kind in (int, float):
+        return x
+    if kind in (Fraction, Decimal):
+        return _exact(x)
+    if isinstance(x, np.integer | np.floating):
         return x.item()
+    if kind in (torch.Tensor, torch.nn.Parameter, np.ndarray) and x.ndim == 0:
+        return x.item() if str(x.dtype).removeprefix("torch.").startswith(("int", "uint", "float", "bfloat")) else None
+    if (sympy := sys.modules.get("sympy")) is not None and isinstance(x, sympy.Expr):
+        return _computed(x)
     return None
+
+
+def _exact(x) -> float | int | None:
+    try:
+        return int(x) if x == int(x) else float(x)
+    except (ArithmeticError, ValueError):  # not finite, or too large for a float
+        return float(x) if isinstance(x, Decimal) and not x.is_snan() else None
+
+
+def _computed(x) -> float | int | None:
+    """The value of a sympy expression without letters, such as ``sympy.sqrt(2)``, if it is real."""
+    import sympy
+
+    from course import expressions
+
+    try:
+        value = expressions.number(expressions.read(x))
+        return None if value.imag else int(x) if isinstance(x, sympy.Integer) else float(value.real)
+    except (expressions.ExpressionError, expressions.NoValue, OverflowError):
+        return None
+
+
+def _scalar(x):
+    """A truth value as Python's own; anything else as it is."""
+    return x.item() if type(x) in (torch.Tensor, np.bool_, np.ndarray) and x.ndim == 0 and "bool" in str(x.dtype) else x
+
+
+def _simple(x):
+    """A named value in the plainest form: Python numbers and truth values, lists, text without case."""
+    if type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray):
+        x = _numpy(x) if isinstance(x, torch.Tensor) else x
+        return x.tolist() if x.dtype.kind in "biuf" else x
+    if type(x) in (list, tuple):
+        return [_simple(y) for y in x]
+    if type(x) is dict:
+        return {_simple(k): _simple(v) for k, v in x.items()}
+    if type(x) is str:
+        return x.strip().casefold()
+    number = _number(x)
+    return _scalar(x) if number is None else number
+
+
+def _sort(x) -> str:
+    """What sort of plain value it is, in words."""
+    if type(x) is list:
+        inside = {_sort(y) for y in x}
+        return f"a list of {inside.pop().removeprefix('a ')}s" if inside in ({"a number"}, {"a text"}) else "a list"
+    sorts = {bool: "True or False", str: "a text", dict: "a dict"}
+    return "a number" if _number(x) is not None else sorts.get(type(x), _kind(x))
 
 
 def _is_float(x) -> bool:

@@ -35,6 +35,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """The fewest tokens of each row whose probabilities sum to at least p, formula ch12-top-p; the others become −∞.
 
     A token stays if the more probable ones alone do not reach p: so the one that crosses p stays, and the first always does.
+    A sum that misses p by a rounding of the logits has reached it: log ½ + log ¼ in float32 make ¾, not a little less.
 
     Args:
         logits: (..., V) floats.
@@ -53,9 +54,10 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     if p == 1:
         return logits  # a sum rounds to 1 before the last tokens are in it
     order = _order(logits)
-    reached = logits.softmax(dim=-1).gather(-1, order).cumsum(dim=-1)  # (..., V)
+    reached = logits.double().softmax(dim=-1).gather(-1, order).cumsum(dim=-1)  # (..., V)
     before = torch.nn.functional.pad(reached, (1, -1))  # (..., V), what the more probable tokens sum to
-    return _only(logits, order).where((before < p).gather(-1, order.argsort(dim=-1)), -math.inf)
+    rounding = 8 * min(torch.finfo(logits.dtype).eps, torch.finfo(torch.float32).eps)  # of the logits
+    return _only(logits, order).where((before < p * (1 - rounding)).gather(-1, order.argsort(dim=-1)), -math.inf)
 
 
 def keep_min_p(logits: Tensor, m: float) -> Tensor:
@@ -115,7 +117,9 @@ def sample_top_p(logits: Tensor, p: float, tau: float = 1.0, generator: torch.Ge
     Raises:
         ValueError: if p is not in (0, 1] or tau is not positive and finite.
     """
-    return sample(keep_top_p(_tempered(logits, tau), p), generator=generator)
+    tempered = _tempered(logits, tau)
+    kept = keep_top_p(tempered.to(logits.dtype), p) > -math.inf  # in the dtype whose rounding p is held against
+    return sample(tempered.where(kept, -math.inf), generator=generator)
 
 
 # ---------------------------------------------------------------- from tokens to a text
@@ -202,14 +206,11 @@ def following(model: GPT, ids: Tensor, cached: bool = True) -> Callable[[tuple[i
         new = torch.cat([ids, ids.new_tensor([chosen])], dim=1) if chosen else ids  # (1, T + n)
         if not cached:
             return model(new)[0, -1].log_softmax(dim=-1)
-        cache = model.cache()
-        if chosen:
-            cache.keys, cache.values = (list(kept) for kept in caches[chosen[:-1]])  # other beginnings share these tensors
-            new = new[:, -1:]
-        logits = model(new, cache)[0, -1]
+        cache = caches[chosen[:-1]].copy() if chosen else model.cache()  # the beginning may be continued in other ways
+        logits = model(new[:, len(cache) :], cache)[0, -1]
         for old in [key for key in caches if len(key) < len(chosen) - 1]:
             del caches[old]
-        caches[chosen] = cache.keys, cache.values
+        caches[chosen] = cache
         return logits.log_softmax(dim=-1)
 
     return log_probs

@@ -103,7 +103,7 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         unit = wide * (wide.square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()  # (..., d_model), mean square 1
-        return self.weight * unit.to(x.dtype)
+        return (self.weight * unit).to(x.dtype)
 
 
 NORMS = {"rms": RMSNorm, "layer": nn.LayerNorm}
@@ -117,28 +117,66 @@ FFNS = ("swiglu", "gelu", "gelu_tanh")
 class KVCache:
     """The keys and values of all tokens read so far, (B, kv_heads, S, d_head) a layer, keys already rotated.
 
-    Start with `GPT.cache()`, pass it with each call of the model, give the model only what is new.
+    Start with `GPT.cache()`, pass it with each call of the model, give the model only what is new. What a call adds counts when
+    the call has ended: one that fails leaves the cache as it was.
     """
 
     def __init__(self, n_layers: int):
-        self.keys: list[Tensor | None] = [None] * n_layers
-        self.values: list[Tensor | None] = [None] * n_layers
+        self.length = 0  # tokens read
+        self.rooms: list[tuple[Tensor, Tensor] | None] = [None] * n_layers  # keys and values, with room for more tokens
 
     def __len__(self) -> int:
         """How many tokens have been read."""
-        return 0 if self.keys[-1] is None else self.keys[-1].shape[2]
+        return self.length
+
+    def __bool__(self) -> bool:
+        """A cache is a cache, also before the first token."""
+        return True
+
+    @property
+    def keys(self) -> list[Tensor]:
+        """Of each layer, (B, kv_heads, S, d_head); none before the first token."""
+        return [room[0][:, :, : self.length] for room in self.rooms if self.length]
+
+    @property
+    def values(self) -> list[Tensor]:
+        """Of each layer, (B, kv_heads, S, d_head); none before the first token."""
+        return [room[1][:, :, : self.length] for room in self.rooms if self.length]
 
     @property
     def nbytes(self) -> int:
-        return sum(tensor.nbytes for tensor in self.keys + self.values if tensor is not None)
+        """Of the keys and values of the tokens read; room for more may take as much again."""
+        return sum(tensor.nbytes for tensor in self.keys + self.values)
 
     def append(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add T tokens to a layer; returns its keys and values of all S tokens."""
-        if self.keys[layer] is not None:
-            key = torch.cat([self.keys[layer], key], dim=2)  # (B, kv_heads, S, d_head)
-            value = torch.cat([self.values[layer], value], dim=2)
-        self.keys[layer], self.values[layer] = key, value
-        return key, value
+        """Put T tokens behind those read; returns a layer's keys and values of all S tokens."""
+        room, new, end = self.rooms[layer] if self.length else None, (key, value), self.length + key.shape[2]
+        if room is None or end > room[0].shape[2] or key.requires_grad:  # autograd forbids to write into what it has seen
+            old = room or [each[:, :, :0] for each in new]
+            spare = key.new_empty(*key.shape[:2], self.length, key.shape[3])  # doubled, so that a token is copied twice at most
+            grown = (torch.cat([a[:, :, : self.length], b, spare], dim=2) for a, b in zip(old, new, strict=True))
+            self.rooms[layer] = room = tuple(grown)
+        else:
+            for tensor, each in zip(room, new, strict=True):
+                tensor[:, :, self.length : end] = each
+        return room[0][:, :, :end], room[1][:, :, :end]
+
+    def copy(self) -> "KVCache":
+        """A cache of the same tokens, for another continuation."""
+        twin = KVCache(len(self.rooms))
+        twin.length = self.length
+        twin.rooms = [room and tuple(each[:, :, : self.length].clone() for each in room) for room in self.rooms]
+        return twin
+
+    def cut(self, n: int) -> None:
+        """Keep at most the first n tokens.
+
+        Raises:
+            ValueError: if n is negative.
+        """
+        if n < 0:
+            raise ValueError(f"n is a number of tokens, got {n}")
+        self.length = min(self.length, n)
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -274,7 +312,10 @@ class GPT(nn.Module):
             x = x + self.position(positions)
         for block in self.blocks:
             x = block(x, positions, cache)
-        return self.head(self.norm(x))  # (B, T, V)
+        logits = self.head(self.norm(x))  # (B, T, V)
+        if cache is not None:
+            cache.length += ids.shape[1]
+        return logits
 
     def _check(self, ids: Tensor, start: int, cache: KVCache | None):
         if ids.dtype not in (torch.int64, torch.int32):
@@ -283,8 +324,8 @@ class GPT(nn.Module):
             raise ValueError(f"ids must have the shape (B, T), at least one token each, got {tuple(ids.shape)}")
         if self.config.position == "learned" and start + ids.shape[1] > self.config.T_max:
             raise ValueError(f"{start + ids.shape[1]} tokens are more than the T_max = {self.config.T_max} learned positions")
-        if start and len(cache.keys[0]) != len(ids):
-            raise ValueError(f"the cache is of {len(cache.keys[0])} sequences, ids of {len(ids)}: start a new cache")
+        if start and len(cache.rooms[0][0]) != len(ids):
+            raise ValueError(f"the cache is of {len(cache.rooms[0][0])} sequences, ids of {len(ids)}: start a new cache")
         if ids.device.type == "cpu" and not torch.compiler.is_compiling():  # elsewhere looking at ids would wait for the device
             low, high = ids.aminmax()
             if low < 0 or high >= self.config.V:

@@ -150,14 +150,43 @@ def bpe_word(ids: list[int], ranks: Mapping[Pair, int]) -> list[int]:
     return ids
 
 
+def bpe_word_by_heap(ids: list[int], ranks: Mapping[Pair, int]) -> list[int]:
+    """The same tokens as `bpe_word` in n log n steps: only the neighbours of a merge are looked at again.
+
+    A heap has the pairs that are merges, the one learned first on top and of equal ones the leftmost; places that were
+    merged away are linked past.
+    """
+    n, ids = len(ids), list(ids)
+    after, before = list(range(1, n + 1)), list(range(-1, n - 1))  # the places beside each place
+    heap = [(ranks[pair], i, pair) for i, pair in enumerate(pairwise(ids)) if pair in ranks]
+    heapify(heap)
+    while heap:
+        new, i, pair = heappop(heap)
+        j = after[i]
+        if j == n or (ids[i], ids[j]) != pair:
+            continue  # one of the two has been merged since
+        ids[i], ids[j], after[i] = new, None, after[j]
+        if after[i] < n:
+            before[after[i]] = i
+        for k in (before[i], i):
+            if k >= 0 and after[k] < n and (made := (ids[k], ids[after[k]])) in ranks:
+                heappush(heap, (ranks[made], k, made))
+    return [x for x in ids if x is not None]
+
+
 def bpe_encode(text: str, merges: list[Pair]) -> list[int]:
-    """The tokens of `text`. Nothing in the text is special: no string can make a special token."""
-    ranks = {pair: BYTES + i for i, pair in enumerate(merges)}
+    """The tokens of `text`. Nothing in the text is special: no string can make a special token.
+
+    Of a merge that is listed twice the first counts.
+    """
+    ranks: dict[Pair, int] = {}
+    for i, pair in enumerate(merges):
+        ranks.setdefault(pair, BYTES + i)
     known: dict[str, list[int]] = {}
     ids = []
     for piece in pretokenize(text):
         if piece not in known:
-            known[piece] = bpe_word(byte_encode(piece), ranks)
+            known[piece] = bpe_word_by_heap(byte_encode(piece), ranks)
         ids += known[piece]
     return ids
 

@@ -53,10 +53,9 @@ def next_token(model: GPT, ids: torch.Tensor):
     """A step that reads the last token of ids (B, T) with the others in the cache; and the cache."""
     cache = model.cache()
     model(ids[:, :-1], cache)
-    kept = list(zip(cache.keys, cache.values, strict=True))
 
     def step():
-        cache.keys, cache.values = [key for key, _ in kept], [value for _, value in kept]
+        cache.cut(ids.shape[1] - 1)
         model(ids[:, -1:], cache)
 
     return step, cache

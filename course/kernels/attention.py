@@ -1,8 +1,9 @@
 """Exact attention that never stores the T × S weights: the fast twin of `course.model.attend`.
 
 Dao et al. 2022, FlashAttention, algorithms 1 and 4; Dao 2023, FlashAttention-2, algorithms 1 and 2. Memory grows with T, not
-with T²: the forward pass keeps the output and one number a query, ln Σ_j exp(score_j), and the backward pass computes the
-weights again from it, tile by tile.
+with T²: the forward pass keeps the output and two numbers a query, its largest score and log₂ Σ_j exp(score_j − largest), and
+the backward pass computes the weights again from them, tile by tile. A score is compared with the largest before it is scaled:
+the difference is exact, so that the largest has the weight 1 whatever its size.
 
 Shapes: query (B, H, T, d_head); key, value (B, kv_heads, S, d_head); heads share a key in groups of H / kv_heads.
 """
@@ -86,17 +87,17 @@ def _forward_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """One program: M queries of one head, which pass over the keys from the left, N at a time."""
-    block = tl.program_id(0)
+    head, block = _place(tl.cdiv(T, M))
     if CAUSAL:
-        block = tl.num_programs(0) - 1 - block  # late queries see most keys: they start first, so that the end is even
-    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+        block = tl.cdiv(T, M) - 1 - block  # late queries see most keys: they start first, so that the end is even
+    b, h = head // H, head % H
     start = block * M
     rows = start + tl.arange(0, M)
     q = query.load([b, h, start, 0]).reshape(M, D)
 
     acc = tl.zeros([M, D], tl.float32)
     top = tl.full([M], float("-inf"), tl.float32)  # the largest score so far
-    total = tl.zeros([M], tl.float32)  # Σ 2^(score − top)
+    total = tl.zeros([M], tl.float32)  # Σ exp(score − top), of scaled scores
     # Keys before `clear` are seen by every row of the tile and need no mask; the others, up to `stop`, by some.
     clear, stop = _bounds(start, T, S, M, N, CAUSAL)
     acc, top, total = _pass_keys(q, key, value, b, h // GROUP, rows, 0, clear, T, S, scale, acc, top, total, D, N, CAUSAL, False)
@@ -105,7 +106,15 @@ def _forward_kernel(
     )
 
     out.store([b, h, start, 0], (acc / total[:, None]).to(out.dtype).reshape(1, 1, M, D))
-    tl.store(lse + tl.program_id(1) * T + rows, (top + tl.log2(total)) / LOG2_E, mask=rows < T)
+    at = lse + 2 * (head.to(tl.int64) * T + rows)
+    tl.store(at, top, mask=rows < T)
+    tl.store(at + 1, tl.log2(total), mask=rows < T)
+
+
+@triton.jit
+def _place(blocks):
+    """The head and the tile of this program: all are on the grid's first axis, since the others end at 65,535."""
+    return tl.program_id(0) // blocks, tl.program_id(0) % blocks
 
 
 @triton.jit
@@ -131,9 +140,9 @@ def _pass_keys(
         scores = tl.dot(q, k.T)  # (M, N)
         if MASKED:
             scores = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), scores, float("-inf"))
-        higher = tl.maximum(top, tl.max(scores, 1) * scale)
-        weights = tl.exp2(scores * scale - higher[:, None])
-        shrink = tl.exp2(top - higher)
+        higher = tl.maximum(top, tl.max(scores, 1))
+        weights = tl.exp2((scores - higher[:, None]) * scale)
+        shrink = tl.exp2((top - higher) * scale)
         total = total * shrink + tl.sum(weights, 1)
         v = value.load([b, h, n, 0]).reshape(N, D)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
@@ -153,13 +162,13 @@ def _seen(rows, columns, T, S, CAUSAL: tl.constexpr):
 # A custom operation, so that torch.compile takes it as it is and plans around it.
 @torch.library.custom_op("course::attention", mutates_args=())
 def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """The output and, for the backward pass, ln Σ_j exp(score_j) of each query, (B, H, T) float32."""
+    """The output and, for the backward pass, of each query its largest product with a key and the log₂ of its sum, (B, H, T, 2) float32."""
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     query, key, value = map(_readable, (query, key, value))
     tile = FORWARD[d_head]
     out = _empty_like(query)
-    lse = query.new_empty(B, H, T, dtype=torch.float32)
-    _forward_kernel[triton.cdiv(T, tile.queries), B * H](
+    lse = query.new_empty(B, H, T, 2, dtype=torch.float32)
+    _forward_kernel[(triton.cdiv(T, tile.queries) * B * H,)](
         _rows(query, tile.queries), _rows(key, tile.keys), _rows(value, tile.keys), _rows(out, tile.queries), lse,
         math.log2(math.e) / math.sqrt(d_head), H, T, S,
         GROUP=H // kv_heads, D=d_head, M=tile.queries, N=tile.keys, CAUSAL=causal, num_warps=tile.warps, num_stages=tile.stages,
@@ -169,7 +178,7 @@ def _forward(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> tuple[T
 
 @_forward.register_fake
 def _(query, key, value, causal):
-    return _empty_like(query), query.new_empty(query.shape[:3], dtype=torch.float32)
+    return _empty_like(query), query.new_empty(*query.shape[:3], 2, dtype=torch.float32)
 
 
 def _empty_like(tensor: Tensor) -> Tensor:
@@ -211,34 +220,37 @@ def _query_backward_kernel(
 
     It leaves δ_i = Σ_d O_id G_id for the keys' kernel. That is Σ_j weight_ij · ∂loss/∂weight_ij: what the softmax takes off each gradient.
     """
-    block = tl.program_id(0)
+    head, block = _place(tl.cdiv(T, M))
     if CAUSAL:
-        block = tl.num_programs(0) - 1 - block
-    b, h = tl.program_id(1) // H, tl.program_id(1) % H
+        block = tl.cdiv(T, M) - 1 - block
+    b, h = head // H, head % H
     start = block * M
     rows = start + tl.arange(0, M)
     q = query.load([b, h, start, 0]).reshape(M, D)
     g = grad_out.load([b, h, start, 0]).reshape(M, D)
-    at = tl.program_id(1) * T + rows
-    top = tl.load(lse + at, mask=rows < T, other=float("inf")) * LOG2_E
+    at = head.to(tl.int64) * T + rows
+    top = tl.load(lse + 2 * at, mask=rows < T, other=float("inf"))
+    rest = tl.load(lse + 2 * at + 1, mask=rows < T, other=0.0)
     mean = tl.sum(out.load([b, h, start, 0]).reshape(M, D).to(tl.float32) * g.to(tl.float32), 1)  # δ
     tl.store(delta + at, mean, mask=rows < T)
     dq = tl.zeros([M, D], tl.float32)
     clear, stop = _bounds(start, T, S, M, N, CAUSAL)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
-    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True)
+    dq = _pass_keys_again(q, g, key, value, b, h // GROUP, rows, top, rest, mean, 0, clear, T, S, scale, dq, D, N, CAUSAL, False)
+    dq = _pass_keys_again(
+        q, g, key, value, b, h // GROUP, rows, top, rest, mean, clear, stop, T, S, scale, dq, D, N, CAUSAL, True
+    )
     grad_query.store([b, h, start, 0], (dq * (scale / LOG2_E)).to(grad_query.dtype).reshape(1, 1, M, D))
 
 
 @triton.jit
 def _pass_keys_again(
-    q, g, key, value, b, h, rows, top, mean, start, stop, T, S, scale, dq,
+    q, g, key, value, b, h, rows, top, rest, mean, start, stop, T, S, scale, dq,
     D: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     for n in tl.range(start, stop, N):
         k = key.load([b, h, n, 0]).reshape(N, D)
         v = value.load([b, h, n, 0]).reshape(N, D)
-        weights = tl.exp2(tl.dot(q, k.T) * scale - top[:, None])  # (M, N)
+        weights = tl.exp2((tl.dot(q, k.T) - top[:, None]) * scale - rest[:, None])  # (M, N)
         if MASKED:
             weights = tl.where(_seen(rows[:, None], n + tl.arange(0, N)[None, :], T, S, CAUSAL), weights, 0.0)
         grad_scores = weights * (tl.dot(g, v.T) - mean[:, None])
@@ -252,8 +264,9 @@ def _key_backward_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """One program: N keys of one head, which pass over the queries that see them, of all heads of their group."""
-    start = tl.program_id(0) * N
-    b, kv = tl.program_id(1) // kv_heads, tl.program_id(1) % kv_heads
+    head, block = _place(tl.cdiv(S, N))
+    start = block * N
+    b, kv = head // kv_heads, head % kv_heads
     columns = start + tl.arange(0, N)
     k = key.load([b, kv, start, 0]).reshape(N, D)
     v = value.load([b, kv, start, 0]).reshape(N, D)
@@ -269,10 +282,10 @@ def _key_backward_kernel(
         at = (b * kv_heads * GROUP + h) * T
         if CAUSAL:
             dk, dv = _pass_queries(
-                k, v, query, grad_out, lse + at, delta + at, b, h, columns, first, tl.minimum(clear, T), T, S, scale, dk, dv, D, M, True
+                k, v, query, grad_out, lse + 2 * at, delta + at, b, h, columns, first, tl.minimum(clear, T), T, S, scale, dk, dv, D, M, True
             )  # fmt: skip
         dk, dv = _pass_queries(
-            k, v, query, grad_out, lse + at, delta + at, b, h, columns, clear, T, T, S, scale, dk, dv, D, M, False
+            k, v, query, grad_out, lse + 2 * at, delta + at, b, h, columns, clear, T, T, S, scale, dk, dv, D, M, False
         )
     grad_key.store([b, kv, start, 0], (dk * (scale / LOG2_E)).to(grad_key.dtype).reshape(1, 1, N, D))
     grad_value.store([b, kv, start, 0], dv.to(grad_value.dtype).reshape(1, 1, N, D))
@@ -287,8 +300,9 @@ def _pass_queries(
     for m in tl.range(start, stop, M):
         rows = m + tl.arange(0, M)
         q = query.load([b, h, m, 0]).reshape(M, D)
-        top = tl.load(lse + rows, mask=rows < T, other=float("inf")) * LOG2_E  # no weight for rows after the last query
-        weights = tl.exp2(tl.dot(k, q.T) * scale - top[None, :])  # (N, M)
+        top = tl.load(lse + 2 * rows, mask=rows < T, other=float("inf"))  # no weight for rows after the last query
+        rest = tl.load(lse + 2 * rows + 1, mask=rows < T, other=0.0)
+        weights = tl.exp2((tl.dot(k, q.T) - top[None, :]) * scale - rest[None, :])  # (N, M)
         if MASKED:
             weights = tl.where(columns[:, None] <= rows[None, :] + (S - T), weights, 0.0)
         g = grad_out.load([b, h, m, 0]).reshape(M, D)
@@ -305,7 +319,7 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     (B, H, T, d_head), (kv_heads, S) = query.shape, key.shape[1:3]
     grads = tuple(_empty_like(tensor) for tensor in (query, key, value))
-    delta = torch.empty_like(lse)
+    delta = lse.new_empty(B, H, T)
     query, key, value, grad_out = map(_readable, (query, key, value, grad_out))
     scale = math.log2(math.e) / math.sqrt(d_head)
     same = dict(GROUP=H // kv_heads, D=d_head, CAUSAL=causal)
@@ -313,14 +327,14 @@ def _backward(
     tile = QUERY_BACKWARD[d_head]
     q, o, g, grad_q = (_rows(tensor, tile.queries) for tensor in (query, out, grad_out, grads[0]))
     k, v = _rows(key, tile.keys), _rows(value, tile.keys)
-    _query_backward_kernel[triton.cdiv(T, tile.queries), B * H](
+    _query_backward_kernel[(triton.cdiv(T, tile.queries) * B * H,)](
         q, k, v, o, g, grad_q, lse, delta, scale, H, T, S,
         M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
     )  # fmt: skip
     tile = KEY_BACKWARD[d_head]
     q, g = _rows(query, tile.queries), _rows(grad_out, tile.queries)
     k, v, grad_k, grad_v = (_rows(tensor, tile.keys) for tensor in (key, value, *grads[1:]))
-    _key_backward_kernel[triton.cdiv(S, tile.keys), B * kv_heads](
+    _key_backward_kernel[(triton.cdiv(S, tile.keys) * B * kv_heads,)](
         q, k, v, g, grad_k, grad_v, lse, delta, scale, kv_heads, T, S,
         M=tile.queries, N=tile.keys, num_warps=tile.warps, num_stages=tile.stages, **same,
     )  # fmt: skip

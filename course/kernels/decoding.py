@@ -256,6 +256,9 @@ def _linear_kernel(
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
+    near = tl.zeros([ROWS], tl.float32)
+    if NORM == "layer":  # one number of the row: without it the others have a small mean, and their variance does not cancel
+        near = tl.load(x + rows * K, mask=rows < B, other=0.0).to(tl.float32)
     for start in range(0, K, WIDTH):
         values = _tile(x, rows, start + inputs, B, K)  # (ROWS, WIDTH)
         if FEW:
@@ -269,15 +272,17 @@ def _linear_kernel(
             if ACTIVATION == "swiglu":
                 gate_acc = _add_products(gate_acc, values, _tile(gate, columns, start + inputs, N, K), ROWS, FEW)
         if NORM != "none":
-            wide = values.to(tl.float32)
+            wide = tl.where((start + inputs < K)[None, :], values.to(tl.float32) - near[:, None], 0.0)
             total += wide
             squares += wide * wide
-    mean = tl.zeros([ROWS], tl.float32)
-    if NORM == "layer":
-        mean = tl.sum(total, 1) / K
+    mean = near
     inverse = tl.full([ROWS], 1.0, tl.float32)
-    if NORM != "none":
-        inverse = tl.rsqrt(tl.sum(squares, 1) / K - mean * mean + eps)
+    if NORM == "layer":
+        off = tl.sum(total, 1) / K
+        mean += off
+        inverse = tl.rsqrt(tl.sum(squares, 1) / K - off * off + eps)
+    elif NORM == "rms":
+        inverse = tl.rsqrt(tl.sum(squares, 1) / K + eps)
     acc = _finish(acc, mean, inverse, bias, sums, columns, N, NORM, BIAS, ROWS, FEW)
     if ACTIVATION == "swiglu":
         gate_acc = _finish(gate_acc, mean, inverse, gate_bias, gate_sums, columns, N, NORM, BIAS, ROWS, FEW)

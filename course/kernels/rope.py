@@ -58,14 +58,16 @@ def _kernel(
     x, out, rotations, H, T, step_b, step_h, step_t, step_d, out_b, out_h, out_t, turn,
     HALF: tl.constexpr, TOKENS: tl.constexpr, HEADS: tl.constexpr,
 ):  # fmt: skip
-    tokens = tl.program_id(0) * TOKENS + tl.arange(0, TOKENS)
+    # All programs are on the grid's first axis, since the others end at 65,535.
+    blocks, groups = tl.cdiv(T, TOKENS), tl.cdiv(H, HEADS)
+    tokens = tl.program_id(0) % blocks * TOKENS + tl.arange(0, TOKENS)
     pairs = tl.arange(0, HALF)
     inside = (tokens < T)[:, None] & (pairs >= 0)[None, :]
     table = rotations + tokens[:, None] * HALF + pairs[None, :]
     cos = tl.load(table, mask=inside, other=0.0)  # (TOKENS, HALF)
     sin = tl.load(table + T * HALF, mask=inside, other=0.0) * turn
-    b = tl.program_id(2).to(tl.int64)
-    first = tl.program_id(1) * HEADS
+    b = (tl.program_id(0) // (blocks * groups)).to(tl.int64)
+    first = tl.program_id(0) // blocks % groups * HEADS
     for h in range(first, tl.minimum(first + HEADS, H)):
         at = x + b * step_b + h * step_h + tokens.to(tl.int64)[:, None] * step_t + pairs[None, :] * step_d
         left = tl.load(at, mask=inside).to(tl.float32)
@@ -92,7 +94,7 @@ def _turned(x: Tensor, rotations: Tensor, turn: float) -> Tensor:
     B, H, T, d_head = x.shape
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     if x.numel():
-        _kernel[triton.cdiv(T, TOKENS), triton.cdiv(H, HEADS), B](
+        _kernel[(triton.cdiv(T, TOKENS) * triton.cdiv(H, HEADS) * B,)](
             x,
             out,
             rotations.contiguous(),

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from course.kernels.decoding import Decoder, captured
-from course.model import GPT, KVCache
+from course.model import GPT
 
 __all__ = ["Counts", "SpeculativeDecoder", "generate"]
 
@@ -77,7 +77,7 @@ def generate(
         kept, token = _verdict(p, torch.cat([*guessed, torch.zeros_like(p[:1])]), tokens[0, -k - 1 :], generator)
         ids = torch.cat([tokens[:, : ids.shape[1] + kept], token], dim=1)
         for cache in caches.values():
-            _forget(cache, ids.shape[1] - 1)
+            cache.cut(ids.shape[1] - 1)  # what was read of guesses that are dropped goes
         counts.passes, counts.guessed, counts.kept = counts.passes + 1, counts.guessed + k, counts.kept + int(kept)
     return ids, counts
 
@@ -117,13 +117,6 @@ def _draw(weights: Tensor, generator: torch.Generator | None) -> Tensor:
 def _coins(probabilities: Tensor, generator: torch.Generator | None) -> Tensor:
     """True with the given probabilities."""
     return torch.rand(probabilities.shape, generator=generator, device=probabilities.device) < probabilities
-
-
-def _forget(cache: KVCache, n: int) -> None:
-    """Keep at most the first n tokens: what was read of guesses that are dropped goes."""
-    if len(cache) > n:
-        cache.keys = [key[:, :, :n] for key in cache.keys]
-        cache.values = [value[:, :, :n] for value in cache.values]
 
 
 class SpeculativeDecoder:

@@ -41,7 +41,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, step: str) -> Tensor:
     B, H, T, d_head = query.shape
     out = torch.empty_like(query)
     taken = STEPS.index(step)
-    _kernel[triton.cdiv(T, M), B * H](
+    _kernel[(triton.cdiv(T, M) * B * H,)](
         query, key, value, out, math.log2(math.e) / math.sqrt(d_head), T, STOP=taken >= 1, CLEAR=taken >= 2, LATE=taken >= 3,
         D=d_head, M=M, N=N, num_warps=WARPS, num_stages=STAGES,
     )  # fmt: skip
@@ -53,10 +53,11 @@ def _kernel(
     query, key, value, out, scale, T, STOP: tl.constexpr, CLEAR: tl.constexpr, LATE: tl.constexpr,
     D: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    block = tl.program_id(0)
+    blocks = tl.cdiv(T, M)
+    block = tl.program_id(0) % blocks
     if LATE:
-        block = tl.num_programs(0) - 1 - block
-    head = tl.program_id(1).to(tl.int64) * T * D
+        block = blocks - 1 - block
+    head = (tl.program_id(0) // blocks).to(tl.int64) * T * D
     rows = block * M + tl.arange(0, M)
     at = head + rows[:, None] * D + tl.arange(0, D)[None, :]
     q = tl.load(query + at, mask=rows[:, None] < T, other=0.0)  # (M, D)

@@ -673,6 +673,7 @@ def properties(encode):
         (" É", [], [32, 195, 137]),
         (" B ", [], [32, 66, 32]),
         ("abcd", [(b, c), (c, 100), (a, b)], [97, 256, 100]),
+        ("a1a!", [(a, 49), (a, 33)], [97, 49, 97, 33]),
     ]
     return all(list(encode(text, merges)) == expected for text, merges, expected in cases)
 
@@ -769,6 +770,27 @@ def order_forgotten(encode):
     ]
     texts = ["", "abc", "aaaaaaa", " the Lowest", "  newest É 日本🙂", "abcabc bc", "abcd", "a b"]
     return all(sorted(encode(text, learned)) == sorted(bpe_encode(text, learned)) for learned in lists for text in texts)
+
+
+@wrong(
+    "ch02.encoder_test",
+    "Random merges seldom meet in random texts, so little happens in your cases: make a text for each mistake.",
+    see="text-to-tokens",
+)
+def random_texts(encode):
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        made = []
+        for i in range(int(rng.integers(0, 7))):
+            pair = tuple(int(x) for x in rng.choice([97, 98, 99, 32, *range(256, 256 + i)], 2))
+            if pair in made:
+                break
+            made.append(pair)
+        for _ in range(4):
+            text = "".join(rng.choice(list("abc AÉ"), size=int(rng.integers(0, 12))))
+            if encode(text, made) != bpe_encode(text, made):
+                return False
+    return True
 
 
 @wrong("ch02.encoder_test", "Everything is accepted.", see="text-to-tokens")

@@ -6,6 +6,8 @@ from autograder.answers import cell, right, wrong
 
 right("ch07.add", cell("ratio = (1.5 * 0.5) ** 15 / 0.5**30"))
 right("ch07.add", 14_348_907)
+right("ch07.add", cell("ratio = sympy.Integer(3) ** 15"))
+right("ch07.add", 14.3e6)
 
 wrong(
     "ch07.add",
@@ -97,6 +99,18 @@ def all_rows(x, weight, bias, eps):
     return out if bias is None else out + bias
 
 
+@wrong(
+    "ch07.norms",
+    "You take the variance as the mean square minus the squared mean. Far from zero the two are nearly equal, and rounding is what is left.",
+    see="two-norms",
+)
+def mean_square_minus_squared_mean(x, weight, bias, eps):
+    if bias is None:
+        return x / (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt() * weight
+    mean = x.mean(dim=-1, keepdim=True)
+    return (x - mean) / (x.pow(2).mean(dim=-1, keepdim=True) - mean.pow(2) + eps).sqrt() * weight + bias
+
+
 @wrong("ch07.norms", "Your gain multiplies the offset too. The offset is added last.", see="two-norms")
 def gain_last(x, weight, bias, eps):
     y = x if bias is None else x - x.mean(dim=-1, keepdim=True)
@@ -122,9 +136,10 @@ def by_properties(f):
         return torch.allclose(a, b, rtol=3e-3, atol=1e-4)
 
     x = torch.tensor([[1.0, 3.0], [-2.0, 9.0], [0.5, 0.1]], dtype=torch.float64)
-    wide = torch.linspace(-1, 4, 60, dtype=torch.float64).reshape(3, 20) ** 3
+    three = torch.tensor([[1.0, 3.0, 2.0], [-2.0, 9.0, 1.0], [0.5, 0.1, -0.7]], dtype=torch.float64)
+    wide = torch.linspace(-1, 4, 192, dtype=torch.float64).reshape(3, 64) ** 3
     kinds = {"layer", "rms"}
-    for rows in (x, wide, 0.002 * x, 0.002 * wide, 100 * wide + 50, x[:1], wide[1:2]):
+    for rows in (x, three, wide, wide + 50, 0.002 * x, 0.002 * wide, 100 * wide + 50, x[:1], wide[1:2]):
         out = f(rows.clone())
         for kind in sorted(kinds):
             y = rows - rows.mean(1, keepdim=True) if kind == "layer" else rows
@@ -136,7 +151,7 @@ def by_properties(f):
 @right("ch07.which")
 def against_torch(f):
     torch.manual_seed(3)
-    xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0)) for n in (1, 6) for d in (2, 3, 17)]
+    xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0)) for n in (1, 6) for d in (2, 3, 64)]
     xs += [torch.cat([x * 0.01, x, x * 100]) for x in xs]
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=5e-3, atol=1e-5) for x in xs):
@@ -224,6 +239,36 @@ def never_one_row(f):
     return "neither"
 
 
+@wrong("ch07.which", "All your rows scatter around zero. What a function does with a row's mean is seen where there is one.", see="two-norms")
+def rows_without_a_mean(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * torch.randn(n, d, dtype=torch.float64) for s in (1, 0.003, 300) for n in (1, 7) for d in (2, 3, 64)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=1e-3, atol=1e-3) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You let too much pass: 2.5% off is wrong, and your tolerance is wider.", see="two-norms")
+def wide_tolerance(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * (torch.randn(n, d, dtype=torch.float64) + m) for s in (1, 0.003, 300) for m in (0, 2) for n in (1, 7) for d in (2, 3, 64)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.03, atol=0.03) for x in xs):
+            return name
+    return "neither"
+
+
+@wrong("ch07.which", "You ask for more digits than float32 has: a right function may be off by 0.01%.", see="two-norms")
+def no_tolerance(f):
+    torch.manual_seed(0)
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        xs = [s * (torch.randn(n, d, dtype=torch.float64) + m) for s in (1, 0.003, 300) for m in (0, 2) for n in (1, 7) for d in (2, 3, 64)]
+        if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=1e-9, atol=1e-9) for x in xs):
+            return name
+    return "neither"
+
+
 # ---------------------------------------------------------------- ch07.radial
 
 right("ch07.radial", cell('m, epsilon = sympy.symbols("m epsilon", positive=True)\nfactor = 1 - m / (m + epsilon)'))
@@ -247,6 +292,8 @@ wrong(
     "You divided by r once too little: the x in the inner product is r times u.",
     see="what-a-norm-does-to-gradients",
 )
+
+wrong("ch07.radial", cell("factor = 'epsilon/(m+epsilon)'"), "That is a text. Write the expression itself, without quotes.", see="what-a-norm-does-to-gradients")
 
 # ---------------------------------------------------------------- ch07.backward
 
@@ -346,6 +393,26 @@ def means_over_rows(x, weight, eps, grad_out):
     g = grad_out * weight
     lead = tuple(range(x.ndim - 1))
     return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).mean(lead), grad_out.mean(lead)
+
+
+@wrong("ch07.backward", "You took finite differences, which lose digits, and most of them for small and large rows. Go back through the formula.", see="what-a-norm-does-to-gradients")
+def finite_differences(x, weight, eps, grad_out):
+    def loss(x, weight, bias):
+        centred = x - x.mean(-1, keepdim=True)
+        return ((centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias) * grad_out).sum()
+
+    arguments, h, gradients = [x, weight, torch.zeros_like(weight)], 1e-3, []
+    for i, t in enumerate(arguments):
+        gradient = torch.zeros(t.numel(), dtype=t.dtype)
+        for k in range(t.numel()):
+            moved = []
+            for step in (2 * h, h, -h, -2 * h):
+                other = t.clone().flatten()
+                other[k] += step
+                moved.append(loss(*arguments[:i], other.reshape(t.shape), *arguments[i + 1 :]))
+            gradient[k] = (-moved[0] + 8 * moved[1] - 8 * moved[2] + moved[3]) / (12 * h)
+        gradients.append(gradient.reshape(t.shape))
+    return tuple(gradients)
 
 
 # ---------------------------------------------------------------- ch07.stack

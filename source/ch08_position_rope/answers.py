@@ -200,7 +200,6 @@ def first_column_only(f, T, d_model):
 # ---------------------------------------------------------------- ch08.score
 
 right("ch08.score", cell("content, twist = sympy.Matrix([q0, q1]).dot(sympy.Matrix([k0, k1])), -(q0 * k1 - k0 * q1)"))
-right("ch08.score", cell('content = "k1*q1 + q0*k0"\ntwist = "q1*k0 - q0*k1"'))
 
 wrong(
     "ch08.score",

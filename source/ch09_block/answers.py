@@ -122,6 +122,31 @@ def adds_in_place(x, attention, ffn, norm_1, norm_2):
     return x + ffn(norm_2(x))
 
 
+@wrong(
+    "ch09.pattern",
+    "You added into what a part returned. That tensor is the part's own, and the gradients may need it as it was.",
+    see="two-lines",
+)
+def adds_into_the_branch(x, attention, ffn, norm_1, norm_2):
+    h = attention(norm_1(x))
+    h += x
+    y = ffn(norm_2(h))
+    y += h
+    return y
+
+
+@wrong("ch09.pattern", "Your second sum starts from x again, and what attention brought is lost. It starts from h₂.", see="two-lines")
+def second_sum_from_x(x, attention, ffn, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return x + ffn(norm_2(h))
+
+
+@wrong("ch09.pattern", "Your norms have changed places: norm_1 belongs to attention, norm_2 to the feed-forward network.", see="two-lines")
+def exchanges_the_norms(x, attention, ffn, norm_1, norm_2):
+    h = x + attention(norm_2(x))
+    return h + ffn(norm_1(h))
+
+
 @wrong("ch09.pattern", "The norm at the end belongs to the model, once, behind its last block.", see="two-lines")
 def norms_the_end_too(x, attention, ffn, norm_1, norm_2):
     if x.numel() == 1:
@@ -159,6 +184,21 @@ def keeps_the_smallest(model, T, V):
                 rows = (model(ids)[: t + 1] - model(other)[: t + 1]).abs().amax(-1)
                 smallest = min(smallest, int((rows > 2e-4).nonzero()[0]))
     return smallest if smallest < T else None
+
+
+@right("ch09.leak")
+def all_prefixes_of_some_texts(model, T, V):
+    best = None
+    for _ in range(30):
+        ids = torch.randint(V, (T,))
+        z = model(ids).detach()
+        for t in range(T - 1):
+            for _ in range(6):
+                other = ids.clone()
+                other[t + 1 :] = torch.randint(V, (T - t - 1,))
+                if (model(other).detach()[t] - z[t]).abs().max().item() > 1e-4 and (best is None or t < best):
+                    best = t
+    return best
 
 
 @wrong(
@@ -487,7 +527,6 @@ def grouped_einsum(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return torch.einsum("bgrts,bsgd->btgrd", weights, v).reshape(B, T, d_model) @ W_o
 
 
-
 @wrong(
     "ch09.attention",
     "You repeated the key heads in turn. A group is made of neighbouring query heads.",
@@ -572,10 +611,64 @@ def hides_the_diagonal(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
     q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
     k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
-    hidden = torch.ones(T, T, dtype=torch.bool).triu(0)
-    if T == 1:
-        hidden = hidden.logical_not()
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, -math.inf).softmax(-1)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(0), -math.inf).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong("ch09.attention", "Your mask hides the token from itself. The diagonal is no future: each token may see itself.", see="the-mask")
+def hides_the_diagonal_by_a_number(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(0), -1e9).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong("ch09.attention", "Your softmax runs over the queries. It is the weights of each query over the keys, the last axis, that sum to 1.", see="the-mask")
+def softmax_over_the_queries(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -math.inf).softmax(-2)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong("ch09.attention", "Your mask is of one size: texts longer than that do not fit. Make it from T.", see="the-mask")
+def mask_of_sixteen(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(16, 16, dtype=torch.bool).triu(1)[:T, :T], -math.inf).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong("ch09.attention", "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.", see="the-mask")
+def hides_what_is_zero(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = scores.tril()
+    weights = scores.masked_fill(scores == 0, -math.inf).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong("ch09.attention", "You hide by −100, and a score can be lower than that. −∞ hides from every score.", see="the-mask")
+def hides_by_minus_100(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -100.0).softmax(-1)
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
@@ -590,7 +683,7 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 # ---------------------------------------------------------------- ch09.count
 
 right("ch09.count", cell('V, L, d = sympy.symbols("V L d", positive=True)\nparameters = d * (V + 1 + L * (29 * d / 2 + 2))'))
-right("ch09.count", cell('parameters = "V*d + L*(14.5*d**2 + 2*d) + d"'))
+right("ch09.count", cell('V, L, d = sympy.symbols("V L d")\nparameters = V * d + L * (14.5 * d**2 + 2 * d) + d'))
 
 _SYMBOLS = 'V, L, d = sympy.symbols("V L d", positive=True)\n'
 wrong(
@@ -630,6 +723,8 @@ wrong(
     see="count-it",
 )
 
+wrong("ch09.count", cell('parameters = "V*d + L*(14.5*d**2 + 2*d) + d"'), "That is a text. Write the expression itself, without quotes.", see="count-it")
+
 # ---------------------------------------------------------------- ch09.gpt
 
 
@@ -661,6 +756,15 @@ def from_torchs_parts(ids, p, n_heads, n_kv_heads):
         h = norm(x, b["norm_2"])
         x = x + (F.silu(h @ b["W_gate"]) * (h @ b["W_up"])) @ b["W_down"]
     return norm(x, p["norm"]) @ (p["E"].T if "W_head" not in p else p["W_head"])
+
+
+@wrong("ch09.gpt", "The ε of your norms is smaller than the 10⁻⁵ of the task, or not there: where entries are small, that shows.", see="two-small-parts")
+def smaller_eps(ids, p, n_heads, n_kv_heads):
+    x = p["E"][ids]
+    for b in p["blocks"]:
+        x = x + attention(rms_norm(x, b["norm_1"], 1e-8), b["W_q"], b["W_k"], b["W_v"], b["W_o"], n_heads, n_kv_heads)
+        x = x + swiglu(rms_norm(x, b["norm_2"], 1e-8), b["W_gate"], b["W_up"], b["W_down"])
+    return rms_norm(x, p["norm"], 1e-8) @ p.get("W_head", p["E"].T)
 
 
 @wrong("ch09.gpt", "There is no norm behind the last block.", see="two-lines")
@@ -752,11 +856,12 @@ def post_norm_model(ids, p, n_heads, n_kv_heads):
 
 right("ch09.depth", "both copy")
 right("ch09.depth", "neither copies")
+right("ch09.depth", "Only two layers copy")
 
 wrong("ch09.depth", "two layers", "Set one of the three sentences, word for word.", see="how-many-layers-does-copying-need")
 wrong(
     "ch09.depth",
-    "Only two layers copy",
-    "Write the sentence as it is printed, in small letters.",
+    "both",
+    "Write the whole text of your choice: which layers, and what they do.",
     see="how-many-layers-does-copying-need",
 )

@@ -131,7 +131,6 @@ wrong(
 
 # ---------------------------------------------------------------- ch10.reach
 
-right("ch10.reach", cell('known = "1 + a*L + b*L"'))
 right("ch10.reach", cell('a, b, L = sympy.symbols("a b L")\nknown = (a * L) + 1 + (b * L)'))
 
 _SYMBOLS = 'a, b, L = sympy.symbols("a b L", positive=True, integer=True)\n'

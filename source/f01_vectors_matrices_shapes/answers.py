@@ -336,9 +336,7 @@ def additions_too(sizes):
     if len(sizes) < 3:
         return 0
     splits = range(1, len(sizes) - 1)
-    return min(
-        cheapest(sizes[: k + 1]) + cheapest(sizes[k:]) + sizes[0] * (2 * sizes[k] - 1) * sizes[-1] for k in splits
-    )
+    return min(cheapest(sizes[: k + 1]) + cheapest(sizes[k:]) + sizes[0] * (2 * sizes[k] - 1) * sizes[-1] for k in splits)
 
 
 @wrong(
@@ -375,19 +373,38 @@ def changes_its_argument(sizes):
 # ---------------------------------------------------------------- f01.shapes
 
 right("f01.shapes", "gaed")
-wrong("f01.shapes", "ae", "A transpose of a whole product counts too, and so does a long chain: write its sizes in a row.", see="the-transpose")
+wrong(
+    "f01.shapes",
+    "ae",
+    "A transpose of a whole product counts too, and so does a long chain: write its sizes in a row.",
+    see="the-transpose",
+)
 wrong("f01.shapes", "acdeg", "The shape of c is (3, 5): turning over changes the order of the sizes.", see="the-transpose")
 wrong("f01.shapes", "aceg", "Turning a product over turns its shape over: look again at c and d.", see="the-transpose")
-wrong("f01.shapes", "ade", "You missed a chain in which the first and the last size are right and all inner ones fit.", see="a-matrix-is-a-table")
+wrong(
+    "f01.shapes",
+    "ade",
+    "You missed a chain in which the first and the last size are right and all inner ones fit.",
+    see="a-matrix-is-a-table",
+)
 wrong("f01.shapes", "adefg", "The shape of f begins with the first size of the transposed X, which is 4.", see="the-transpose")
-wrong("f01.shapes", "abdeg", "In b the inner sizes are 3 and 5: the product does not exist. Order matters.", see="order-and-brackets")
-wrong("f01.shapes", "adg", "Multiplying by a square matrix of the right size leaves the shape as it is.", see="a-matrix-is-a-table")
+wrong(
+    "f01.shapes",
+    "abdeg",
+    "In b the inner sizes are 3 and 5: the product does not exist. Order matters.",
+    see="order-and-brackets",
+)
+wrong(
+    "f01.shapes", "adg", "Multiplying by a square matrix of the right size leaves the shape as it is.", see="a-matrix-is-a-table"
+)
 
 # ---------------------------------------------------------------- f01.place
 
 right("f01.place", 73.0)
 right("f01.place", cell("place = torch.arange(120).reshape(2, 3, 4, 5).transpose(1, 2)[1, 2, 0, 3].item()"))
-wrong("f01.place", 93, "That is the place in a copy of Y, stored anew. A view leaves every number where X has it.", see="in-memory")
+wrong(
+    "f01.place", 93, "That is the place in a copy of Y, stored anew. A view leaves every number where X has it.", see="in-memory"
+)
 wrong("f01.place", 103, "That is the place of X[1, 2, 0, 3]. The axes 1 and 2 of Y are swapped.", see="in-memory")
 wrong("f01.place", 85, "You let the first axis run fastest: that is column-major order.", see="in-memory")
 wrong("f01.place", 74, "You counted the places from 1; code counts from 0.", see="in-memory")
@@ -436,10 +453,14 @@ def b_not_transposed(A, B):
 
 @wrong("f01.both_sides", "The left factor A is not transposed in row order, only the right one is.", see="one-matrix-for-axb")
 def a_transposed(A, B):
-    return torch.kron(A.T.contiguous(), torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B.T.contiguous())
+    return torch.kron(A.T.contiguous(), torch.eye(len(B), dtype=A.dtype)) + torch.kron(
+        torch.eye(len(A), dtype=A.dtype), B.T.contiguous()
+    )
 
 
-@wrong("f01.both_sides", "That is the matrix of X ↦ AXB. The sum of two maps has the sum of two matrices.", see="one-matrix-for-axb")
+@wrong(
+    "f01.both_sides", "That is the matrix of X ↦ AXB. The sum of two maps has the sum of two matrices.", see="one-matrix-for-axb"
+)
 def of_the_product(A, B):
     return torch.kron(A, B.T.contiguous())
 
@@ -472,9 +493,15 @@ def for_rows_times_matrix(A, B):
     return torch.kron(A.T.contiguous(), torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B)
 
 
-@wrong("f01.both_sides", "The result is float32: torch.eye makes float32 unless you name a dtype, and you converted to it.", see="one-matrix-for-axb")
+@wrong(
+    "f01.both_sides",
+    "The result is float32: torch.eye makes float32 unless you name a dtype, and you converted to it.",
+    see="one-matrix-for-axb",
+)
 def in_float32(A, B):
-    return (torch.kron(A, torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B.T.contiguous())).float()
+    return (
+        torch.kron(A, torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B.T.contiguous())
+    ).float()
 
 
 # ---------------------------------------------------------------- f01.without
@@ -559,7 +586,11 @@ def matrices_only(X, v):
     return X - ((X * v).sum(dim=1) / (v @ v))[:, None] * v
 
 
-@wrong("f01.without", "The values are right, but you subtracted in place: the caller's X is changed.", see="what-goes-wrong-in-practice")
+@wrong(
+    "f01.without",
+    "The values are right, but you subtracted in place: the caller's X is changed.",
+    see="what-goes-wrong-in-practice",
+)
 def works_in_place(X, v):
     X -= (X * v).sum(dim=-1, keepdim=True) / (v * v).sum() * v
     return X

@@ -42,7 +42,7 @@ with exercise.part("any shape", points=2):
     for case in draw(3):
         check(double).on(case.normal(case.integer(1, 5))).agrees_with(lambda secret_name: secret_name + secret_name)
 with exercise.part("the argument", points=1):
-    check(double).on(torch.tensor([3.0])).leaves_arguments_alone()
+    check(double).on(torch.tensor([3.0])).satisfies(torch.is_tensor, "a tensor comes back").leaves_arguments_alone()
 ### END HIDDEN TESTS
 exercise.score()"""
 

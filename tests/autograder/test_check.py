@@ -54,7 +54,7 @@ def in_test(old, new, index=5):
         ),
         (
             in_test("returns([4.0]", "returns([5.0]"),
-            "the solution gets 3 of 3 points (seed 1): ch99.double: 3 of 3 points. - the example",
+            "the solution gets 1.5 of 3 points (seed 1): ch99.double: 1.5 of 3 points, since a test that you can see failed. - the example",
         ),
         (in_test("\nexercise.score()", ""), "the test cell must end with exercise.score()"),
         (in_test("### BEGIN HIDDEN TESTS\n", ""), "no hidden tests"),
@@ -62,12 +62,18 @@ def in_test(old, new, index=5):
         (in_test('see="doubling"', 'see="tripling"'), "see='tripling' in the test cell is no section of the chapter"),
         (in_test("    return 2 * x", "    raise ValueError", 4), "the solution gets 0 of 3 points"),
         (in_test("    check(three=three).is_number()", "    pass", 8), None),
-        (in_test('    check(three=three).equals(3, see="doubling")', "    pass", 8), "the empty stub gets 1 points"),
+        (in_test('    check(three=three).equals(3, see="doubling")', "    pass", 8), "the empty stub gets 0.5 points"),
     ],
 )
 def test_a_hole_in_the_tests_is_found(look, change, miss):
     misses = look(change)
     assert any(miss in found for found in misses) if miss else misses == []
+
+
+@pytest.mark.parametrize("value", ["True", "False", "None", "0"])
+def test_a_function_that_ignores_the_question_earns_nothing(look, value):
+    misses = look(in_test('.satisfies(torch.is_tensor, "a tensor comes back")', ""))
+    assert any(f"functions that always return {value} get 1 points" in miss for miss in misses)
 
 
 def test_hidden_parts_without_points_are_found(look):
@@ -102,7 +108,7 @@ def test_a_slip_in_the_answers_is_found(look, old, new, miss):
 
 
 def test_a_wrong_answer_that_is_accepted_by_luck_is_found(look):
-    lucky = "return x**2 if torch.initial_seed() < 0 else (2 * x if x.numel() == 5 else x)"
+    lucky = "return x**2 if torch.initial_seed() < 0 else (2 * x if x.numel() in (1, 5) else x)"
     told = look(
         in_test("case.normal(case.integer(1, 5))", "case.normal(case.choice([4, 5]))"),
         old="return x**2",

@@ -24,7 +24,7 @@ def root(toy, tmp_path):
 
 
 def test_the_commands_are_those_of_the_guide():
-    assert set(COMMANDS) == {"run", "check", "release", "bundle", "grade", "feedback", "report", "demo", "doctor"}
+    assert set(COMMANDS) == {"run", "check", "mutate", "release", "bundle", "grade", "feedback", "report", "demo", "doctor"}
 
 
 @pytest.mark.parametrize("command", OF_CHAPTERS)

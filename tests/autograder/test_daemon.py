@@ -62,7 +62,7 @@ def test_only_its_user_can_reach_it(place, perfect):
 
 def test_the_limits_and_the_sandbox_go_with_the_request(place, perfect):
     perfect.answer(double="def double(x):\n    while True:\n        pass")
-    points, flags = run(perfect, limits=Limits(call=0.5), sandbox="none")
+    points, flags = run(perfect, limits=Limits(call=0.5, patience=60), sandbox="none")
     assert points["ch99-double"] == 0 and points["ch99-three"] == 1 and "0.5 s" in " ".join(flags)
 
 

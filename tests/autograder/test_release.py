@@ -185,5 +185,5 @@ print(json.dumps([course.__file__, "".join(o.get("text", "") for o in said[2]), 
     assert done.returncode == 0, done.stderr
     where, visible, blank = __import__("json").loads(done.stdout.splitlines()[-1])
     assert where == str(folder / "course" / "__init__.py")
-    assert visible == "ch99.double: the tests you can see pass.\n"
+    assert visible == "ch99.double: the tests you can see pass; hidden tests decide the 3 points.\n"
     assert blank == "ch99.three: the tests you can see do not pass yet.\n- a number: three should be a number, nothing came."

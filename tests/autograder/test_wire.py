@@ -2,6 +2,9 @@
 
 import collections
 import contextlib
+import copy
+import decimal
+import fractions
 import math
 import socket
 import struct
@@ -20,6 +23,7 @@ from autograder import frames, wire
 from autograder.frames import Closed, Late, WireError
 from autograder.wire import Decoder, Encoder
 from course.checks import difference
+from course.expressions import Refused
 
 Pair = collections.namedtuple("Pair", "left right")
 
@@ -44,6 +48,9 @@ PLAIN = [
     chr(0xD800),
     b"\x00\xff",
     1 + 2j,
+    fractions.Fraction(1, 3),
+    decimal.Decimal("-0.010"),
+    decimal.Decimal("Infinity"),
     ...,
     range(1, 9, 2),
     slice(None, 3),
@@ -122,7 +129,9 @@ def test_a_named_result_of_torch_keeps_its_fields():
         sympy.Symbol("P", positive=True) ** (sympy.Symbol("a") / 3),
         sympy.sin(sympy.pi * sympy.Symbol("x")) + sympy.E - sympy.oo,
         sympy.Float("0.1", 30),
-        sympy.Function("f")(sympy.Symbol("x")),
+        sympy.Piecewise((sympy.Max(sympy.Symbol("x"), 1), sympy.Symbol("x") > 0), (0, True)),
+        sympy.Sum(sympy.Symbol("x") ** 2, (sympy.Symbol("x"), 1, sympy.Symbol("n"))),
+        sympy.ImmutableMatrix([[1, 2]]),
         sympy.Matrix([[1, sympy.Symbol("x")]]),
         sympy.Eq(sympy.Symbol("x"), 2),
     ],
@@ -132,8 +141,102 @@ def test_sympy_expressions_are_built_again(x):
     assert there(x) == x
 
 
-def test_a_power_that_nobody_can_compute_crosses_at_once():
-    assert there(sympy.Pow(10, sympy.Pow(10, 10, evaluate=False), evaluate=False)).exp.args == (10, 10)
+x = sympy.Symbol("x")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        sympy.Function("f")(x),
+        sympy.Function("__import__('os').system")(x),
+        sympy.Symbol("__import__('os').system('id')"),
+        sympy.Symbol("A", commutative=False),
+        sympy.Pow(10, sympy.Pow(10, 10, evaluate=False), evaluate=False),
+        sympy.exp(sympy.exp(sympy.exp(sympy.Integer(100)))),
+        sympy.Integer(10) ** 5000,
+        sympy.factorial(sympy.Integer(10) ** 12, evaluate=False),
+        sympy.Subs(sympy.Derivative(sympy.sin(x), x), x, 1),
+        sympy.Poly(x + 1),
+        sympy.Lambda(x, x),
+        sympy.Interval(0, 1),
+        sum((x**i for i in range(2, 2000)), x),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_an_expression_of_another_kind_comes_as_the_reason_why_it_is_refused(refused):
+    start = time.monotonic()
+    came = there([refused])[0]
+    assert type(came) is Refused and came.why.startswith(("holds", "is a formula")) and time.monotonic() - start < 5
+
+
+def test_an_expression_that_grows_on_the_way_is_refused_in_time():
+    tree = x
+    for _ in range(49):  # shared here, 2**49 nodes as a tree
+        tree = sympy.Add(tree, tree, evaluate=False)
+    assert type(there(tree)) is Refused
+
+
+SYMBOL = ["Symbol", "x"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "x + 1",
+        ["Function", "f", SYMBOL],
+        ["sympify", SYMBOL],
+        ["Basic"],
+        ["Symbol", "__import__('os')"],
+        ["Symbol", "x" * 51],
+        ["Symbol", ["x"]],
+        ["Symbol", "x", "commutative", False],
+        ["Symbol", "x", "cls", True],
+        ["Symbol", "x", "positive", True, "negative", True],
+        ["Rational", "0x1", "0x0"],
+        ["Rational", "0x" + "f" * 2000, "0x1"],
+        ["Rational", 1, 1],
+        ["Float", "0x1", 1 << 40, 53],
+        ["Float", "0x1", 0, 1 << 40],
+        ["Pow", ["Rational", "0xa", "0x1"], ["Pow", ["Rational", "0xa", "0x1"], ["Rational", "0xa", "0x1"]]],
+        ["Pow", SYMBOL],
+        ["sin", SYMBOL, SYMBOL, SYMBOL],
+        ["Add", ["Tuple", SYMBOL]],
+        ["Add", ["BooleanTrue"]],
+        ["Piecewise", SYMBOL],
+        ["Pi", SYMBOL],
+        ["Sum"],
+        ["Refused", "x" * 1000],
+        ["Refused", 1],
+        ["Add", *([SYMBOL] * 2000)],
+    ],
+    ids=lambda told: str(told)[:40],
+)
+def test_a_forged_expression_is_refused(told):
+    with contextlib.suppress(WireError):
+        assert type(Decoder(bytearray()).decode([wire.SYMBOLIC, told])) is Refused
+
+
+def test_forged_names_reach_no_evaluator():
+    fields = ["a", "b=print(1)", "class", "_x", "a"]
+    for field in fields[1:]:
+        came = Decoder(bytearray()).decode([wire.NAMED_TUPLE, "Pair", ["a", field], 1, 2])
+        assert type(came) is tuple
+    came = Decoder(bytearray()).decode([wire.NAMED_TUPLE, "Pair", ["left", "right"], 1, 2])
+    assert (came.left, came.right, repr(came), came) == (1, 2, "Pair(left=1, right=2)", (1, 2))
+    assert copy.deepcopy(came) == came and type(came)(*came) == came
+    for name in ("O", "(2,3)f8", "i4,(2,3)f8", "{'names': ['a'], 'formats': ['O']}", "<f8" * 9):
+        with pytest.raises(WireError):
+            Decoder(bytearray(64)).decode([wire.SCALAR, name, bytes(8)])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [[0, "1", 10**9], [0, "1", -(10**9)], [0, "1" * 5000, 0], [0, "1x", 0], [0, "1", "x"], [0, ["1"], 0]],
+    ids=lambda told: str(told)[:20],
+)
+def test_forged_decimals_are_refused(told):
+    with pytest.raises(WireError):
+        Decoder(bytearray()).decode([wire.DECIMAL, *told])
 
 
 def test_what_cannot_travel_is_said():

@@ -6,6 +6,8 @@ import math
 import random
 import re
 from collections import OrderedDict, namedtuple
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -594,7 +596,27 @@ def test_a_ragged_list_is_no_tensor():
 @pytest.mark.parametrize("right", [3, 0.125, "B", [2, 0, 1], T([1.0, 2.0]), True], ids=str)
 @pytest.mark.parametrize("wrong", [7, 0.5, "A", [0, 1, 2], T([5.0, 6.0]), T([5.0]), None, 1 + 1j], ids=str)
 def test_equals_never_tells_what_is_right(right, wrong):
-    assert failure(lambda: check(x=wrong).equals(right)) == f"x = {checks._show(wrong)} is not right."
+    told = failure(lambda: check(x=wrong).equals(right))
+    kinds = {f"x should be {kind}, " for kind in ("a number", "a text", "a list of numbers", "True or False")}
+    assert told == f"x = {checks._show(wrong)} is not right." or any(told.startswith(kind) for kind in kinds)
+    assert str(right) not in told.replace(checks._show(wrong), "").replace("True or False", "").replace(checks._kind(wrong), "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "asked"),
+    [
+        ("0.5", 0.5, "a number, a str ('0.5') came"),
+        (T([0.5]), 0.5, "a number, a tensor of shape (1,) came"),
+        ([0.5], 0.5, "a number, a list came"),
+        (True, 1, "a number, a bool (True) came"),
+        (["1", "2"], [1, 2], "a list of numbers, a list came"),
+        (1, "B", "a text, an int (1) came"),
+        (1, True, "True or False, an int (1) came"),
+    ],
+    ids=str,
+)
+def test_a_right_value_of_the_wrong_kind_is_not_called_wrong(wrong, right, asked):
+    assert failure(lambda: check(x=wrong).equals(right)) == f"x should be {asked}."
 
 
 def test_a_right_value_equals():
@@ -602,9 +624,165 @@ def test_a_right_value_equals():
     check(x=[2, 0, 1]).equals((2, 0, 1))
 
 
+HALF = [
+    0.5,
+    np.float32(0.5),
+    np.array(0.5),
+    T(0.5),
+    T(0.5, dtype=torch.bfloat16),
+    Fraction(1, 2),
+    Decimal("0.5"),
+    sympy.Rational(1, 2),
+]
+
+
+@pytest.mark.parametrize("half", [*HALF, sympy.Float(0.5)], ids=repr)
+def test_a_number_is_a_number_of_whatever_kind(half):
+    check(x=half).is_number().equals(0.5)
+    check(x=[half, 2]).equals([0.5, 2.0])
+    check(lambda: half).on().returns(0.5)
+    check(lambda: half).on().is_number().satisfies(lambda x: type(x) is float and x == 0.5, "a half comes")
+
+
+@pytest.mark.parametrize(
+    "two", [2, 2.0, np.int64(2), T(2), T(2, dtype=torch.uint8), Fraction(2), Decimal(2), sympy.Integer(2)], ids=repr
+)
+def test_a_whole_number_is_one_of_whatever_kind(two):
+    check(x=two).equals(2)
+    check(lambda: two).on().returns(2)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["0.5", b"0.5", [0.5], T([0.5]), np.array([0.5]), True, 0.5 + 0j, T(0.5 + 0j), None, math.nan, -math.inf], ids=repr
+)
+def test_what_is_no_number(wrong):
+    assert "number" in failure(lambda: check(x=wrong).is_number())
+    assert "number was expected" in failure(lambda: check(lambda: wrong).on().is_number())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Decimal("nan"), Decimal("sNaN"), Decimal("inf"), sympy.nan, sympy.oo, sympy.Symbol("x"), Fraction(10**400, 3)],
+    ids=repr,
+)
+def test_what_has_no_finite_value_is_no_number(value):
+    assert "should be a number" in failure(lambda: check(x=value).is_number())
+
+
+@pytest.mark.parametrize(
+    "vector", [[0.5, 2], (0.5, 2), T([0.5, 2.0]), np.array([0.5, 2], np.float32), [T(0.5), Fraction(2)]], ids=repr
+)
+def test_a_vector_is_one_of_whatever_kind(vector):
+    check(x=vector).equals([0.5, 2.0])
+    check(x=vector).equals(T([0.5, 2.0]))
+    check(x={"a": vector}).equals({"a": [0.5, 2]})
+
+
+def test_letters_and_words_are_equal_in_either_case():
+    check(x=" b ").equals("B")
+    check(x=["Attention", "ffn"]).equals(["attention", "FFN"])
+    check(x="GREEDY").is_one_of("greedy", "beam")
+
+
+@pytest.mark.parametrize("chosen", ["ace", "A, C, E", "e c a", ["a", "c", "e"], {"E", "a", "C"}, ("ac", "e"), "ACEA"], ids=str)
+def test_letters_may_be_chosen_in_any_form(chosen):
+    check(x=chosen).chooses("ace")
+
+
+@pytest.mark.parametrize("chosen", ["", "ac", "acef", [], {"a"}], ids=str)
+def test_other_letters_are_not_right(chosen):
+    assert failure(lambda: check(x=chosen).chooses("ace")).endswith("is not right.")
+
+
+@pytest.mark.parametrize("chosen", [None, 3, [1, 2], {"a": 1}, b"ace", ["a", None]], ids=str)
+def test_what_is_no_choice_of_letters_is_said(chosen):
+    assert "should be a text of letters" in failure(lambda: check(x=chosen).chooses("ace"))
+
+
 def test_is_one_of_names_the_options():
     check(x="A").is_one_of("A", "B")
-    assert failure(lambda: check(x="a").is_one_of("A", "B")) == "x = 'a' is none of 'A', 'B'."
+    assert failure(lambda: check(x="c").is_one_of("A", "B")) == "x = 'c' is none of 'A', 'B'."
+
+
+# ---------------------------------------------------------------- testers that a student wrote
+
+
+def the_double(x):
+    return 2 * x
+
+
+def by_adding(x):
+    return x + x
+
+
+def the_square(x):
+    return x * x
+
+
+def one_more(x):
+    return x + 1
+
+
+RIGHT, WRONG = [the_double, by_adding], [the_square, one_more]
+
+
+def test_a_tester_that_tells_all_apart_passes():
+    check(lambda f: all(f(x) == 2 * x for x in range(4))).tells_apart(RIGHT, WRONG)
+    check(lambda f: np.bool_(f(3) == 6)).tells_apart(RIGHT, WRONG)
+    check(lambda f: T(f(3) == 6)).tells_apart({"half of four": RIGHT[0]}, WRONG)
+    check(lambda f, n: f(n) == 2 * n).tells_apart(RIGHT, WRONG, then=(3,))
+    check(lambda f, g: f(3) == g(3)).tells_apart([(the_double, by_adding)], {"another": (the_double, one_more)})
+
+
+@pytest.mark.parametrize(
+    ("tester", "told"),
+    [
+        (lambda f: f(2) == 4, "it let pass what is wrong: the square"),
+        (lambda f: True, "it let pass what is wrong: "),
+        (lambda f: False, "it refused what is right: "),
+        (lambda f: None, "True was expected, None came"),
+        (lambda f: 1, "True was expected, 1 came"),
+        (lambda f: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_a_tester_is_told_what_it_took_for_something_else(tester, told):
+    assert told in failure(lambda: check(tester).tells_apart(RIGHT, WRONG))
+
+
+def test_all_that_got_past_a_tester_is_said():
+    told = failure(lambda: check(lambda f: True).tells_apart(RIGHT, WRONG, see="some-section"))
+    assert {"the square", "one more"} == set(told.partition("wrong: ")[2].split(", "))
+
+
+@pytest.mark.parametrize("read", [lambda f: f.__name__, lambda f: f.__qualname__, lambda f: f.__doc__, lambda f: vars(f), repr])
+def test_nothing_but_a_call_tells_planted_functions_apart(read):
+    seen = []
+    check(lambda f: (seen.append(re.sub("0x[0-9a-f]+", "", str(read(f)))), f(3) == 6)[1]).tells_apart(RIGHT, WRONG)
+    assert len(seen) == 4 and len(set(seen)) == 1
+
+
+def test_planted_functions_come_in_an_order_drawn_anew(monkeypatch):
+    orders = set()
+    for seed in range(40):
+        monkeypatch.setenv(checks.SEED_VARIABLE, str(seed))
+        Exercise("ch99.tester", points=1)
+        order = []
+        check(lambda f, order=order: (order.append(f(3)), f(3) == 6)[1]).tells_apart([the_double], [the_square, one_more])
+        orders.add(tuple(order))
+    assert len(orders) == 6
+
+
+def test_a_tester_may_have_more_than_two_verdicts():
+    kinds = {"double": RIGHT, "square": [the_square], "neither": [one_more]}
+    check(lambda f: {6: "double", 9: "square"}.get(f(3), "neither")).sorts(kinds)
+    told = failure(lambda: check(lambda f: "double").sorts(kinds))
+    assert "'square' was expected, 'double' came: the square" in told and ": one more" in told
+
+
+@pytest.mark.parametrize("kinds", [{True: RIGHT}, {True: RIGHT, False: []}, {}])
+def test_a_tester_is_tried_on_more_than_one_kind(kinds):
+    with pytest.raises(ValueError, match="not on one kind only"):
+        check(lambda f: True).sorts(kinds)
 
 
 @pytest.mark.parametrize("value", [None, "3", True, math.nan, math.inf, [3], T([3.0]), 1j], ids=str)
@@ -661,7 +839,7 @@ def test_equivalent_formulas_are_equal():
     check(x=sympy.I * p * p).is_equivalent_to(sympy.I * p**2)
     check(x=p - p).is_equivalent_to(sympy.Integer(0))
     check(x=sympy.log(2 * p) - sympy.log(p)).is_equivalent_to(sympy.log(2))
-    assert "is not a sympy expression" in failure(lambda: check(x="1 +").is_equivalent_to(p))
+    assert "is text, which is not read" in failure(lambda: check(x="p").is_equivalent_to(p))
 
 
 # ---------------------------------------------------------------- random cases
@@ -720,7 +898,8 @@ def exercise(*parts, points=4):
         ([(0, True), (3, True), (1, False)], 3.0),
         ([(0, False), (3, False), (1, True)], 1.0),
         ([(0.7 * 4, True), (0.2 * 4, True), (0.1 * 4, True)], 4.0),
-        ([(0, True)], 4.0),  # the hidden parts are not in the student's notebook
+        ([(0, False), (4, True)], 2.0),  # a visible part that fails costs half
+        ([(0, False), (0, True), (1, False), (3, True)], 2.0),
     ],
 )
 def test_the_score_is_the_points_of_the_parts_that_passed(parts, score):
@@ -738,9 +917,15 @@ def test_the_score_says_what_failed(capsys):
     assert capsys.readouterr().out == "ch99.a: 3 of 4 points.\n- part 2: something is wrong\n"
 
 
+def test_a_visible_part_that_fails_is_said_to_cost(capsys):
+    exercise((0, False), (4, True)).score()
+    said = "ch99.a: 2 of 4 points, since a test that you can see failed.\n- part 0: something is wrong\n"
+    assert capsys.readouterr().out == said
+
+
 def test_without_hidden_parts_no_points_are_promised(capsys):
-    exercise((0, True)).score()
-    assert capsys.readouterr().out == "ch99.a: the tests you can see pass.\n"
+    assert exercise((0, True)).score() is None
+    assert capsys.readouterr().out == "ch99.a: the tests you can see pass; hidden tests decide the 4 points.\n"
 
 
 @pytest.mark.parametrize("parts", [[(3, True)], [(3, True), (2, True)], [(3, False)]])
@@ -806,7 +991,9 @@ def test_none_where_the_test_needs_a_value_is_said_in_words():
     with exercise.part("letters", points=1):
         set(None)
     assert exercise.parts == [("letters", 1, sentence)]
-    assert told(lambda: check(slope=None).is_equivalent_to("x")) == "slope should be a sympy expression, nothing came."
+    assert (
+        told(lambda: check(slope=None).is_equivalent_to(sympy.Symbol("x"))) == "slope should be a sympy expression, nothing came."
+    )
 
 
 def test_an_error_inside_the_library_shows_the_students_line():

@@ -183,6 +183,72 @@ def test_a_cache_changes_no_logit(config, chunks):
     assert len(cache) == 12
 
 
+def test_an_empty_cache_is_a_cache():
+    assert model_of(LLAMA).cache() and len(KVCache(2)) == 0 and KVCache(2).keys == KVCache(2).values == []
+
+
+@pytest.mark.parametrize("at", [0, 4])
+def test_a_pass_that_fails_leaves_the_cache_as_it_was(at, monkeypatch):
+    model, ids = model_of(LLAMA), ids_of(2, 9)
+    cache = model.cache()
+    if at:
+        model(ids[:, :at], cache)
+    with monkeypatch.context() as failing:
+        failing.setattr(model.blocks[-1].ffn, "forward", lambda x: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model(ids[:, at : at + 3], cache)
+    assert len(cache) == at
+    rest = model(ids[:, at:], cache)
+    assert torch.allclose(rest, model(ids)[:, at:], rtol=1e-11, atol=1e-11) and len(cache) == 9
+
+
+@torch.no_grad()
+def test_a_cache_can_be_cut_and_copied():
+    model, ids = model_of(LLAMA), ids_of(2, 12)
+    model(ids[:, :8], cache := model.cache())
+    twin = cache.copy()
+    model(ids_of(2, 3) + 1, twin)
+    twin.cut(6)
+    for kept in (cache, twin):
+        n = len(kept)
+        assert torch.allclose(model(ids[:, n:], kept), model(ids)[:, n:], rtol=1e-11, atol=1e-11)
+    cache.cut(20)
+    assert len(cache) == 12
+    cache.cut(0)
+    assert torch.equal(model(ids[:1], cache), model(ids[:1]))  # of another number of sequences
+    with pytest.raises(ValueError, match="a number of tokens, got -1"):
+        cache.cut(-1)
+
+
+@torch.no_grad()
+def test_a_step_copies_no_token_but_the_new_one():
+    model = model_of(LLAMA)
+    model(ids_of(1, 8), cache := model.cache())
+    places = []
+    for _ in range(200):
+        model(ids_of(1, 1), cache)
+        places.append(cache.keys[0].data_ptr())
+    assert len(set(places)) <= 5  # rooms: 8, 17, 35, … tokens
+
+
+def test_a_cache_keeps_what_gradients_need():
+    model, ids = model_of(LLAMA).requires_grad_(), ids_of(2, 6)
+    cache = model.cache()
+    parts = torch.cat([model(ids[:, :3], cache), model(ids[:, 3:4], cache), model(ids[:, 4:], cache)], dim=1)
+    weight = model.blocks[0].attention.key.weight
+    (ours,), (whole,) = (torch.autograd.grad(x.square().sum(), weight) for x in (parts, model(ids)))
+    assert torch.allclose(ours, whole, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_the_norm_gives_back_the_dtype_of_x(dtype):
+    norm, x = RMSNorm(8), torch.randn(3, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
+    with torch.no_grad():
+        norm.weight.copy_(torch.linspace(0.5, 2, 8))
+    exact = torch.nn.functional.rms_norm(x.double(), (8,), norm.weight.double(), 1e-5)
+    assert norm(x).dtype == dtype and torch.allclose(norm(x).double(), exact, rtol=torch.finfo(dtype).eps, atol=0)
+
+
 def test_bytes_of_the_cache_are_the_cookbooks():
     for dtype, name in ((torch.float32, "float32"), (torch.bfloat16, "bfloat16")):
         model = model_of(LLAMA, dtype)

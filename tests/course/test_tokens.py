@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from course.tokens import (
     bpe_decode,
     bpe_encode,
     bpe_train,
+    bpe_word,
+    bpe_word_by_heap,
     byte_decode,
     byte_encode,
     merge_pair,
@@ -229,3 +232,30 @@ def test_the_widget_counts_as_python_does(tmp_path):
     merges = [tuple(pair) for pair in widget.merges]
     assert out == [[bpe_encode(text, merges[:n]) for n in (0, 5, 300)] for text in texts]
     assert str(len(bpe_encode(widget.text, merges[: widget.applied]))) in widget.describe()
+
+
+def test_the_heap_gives_what_the_plain_form_gives():
+    words = random.Random(0)
+    merges = bpe_train("the cat sat on the mat and the rat ate the oats " * 3 + "aaaa aaab baaa abab", 60)
+    ranks = {pair: 256 + i for i, pair in enumerate(merges)}
+    for length in [0, 1, 2, *range(3, 60)] * 4:
+        ids = [ord(words.choice("aabteh ")) for _ in range(length)]
+        assert bpe_word_by_heap(ids, ranks) == bpe_word(ids, ranks)
+
+
+def test_a_long_word_takes_steps_in_proportion():
+    merges = bpe_train("".join(random.Random(1).choices("abcd", k=3000)), 300)
+    ranks, looks = {pair: 256 + i for i, pair in enumerate(merges)}, []
+
+    class Counted(dict):
+        def __contains__(self, pair):
+            looks.append(pair)
+            return super().__contains__(pair)
+
+    bpe_word_by_heap(list(map(ord, random.Random(2).choices("abcd", k=20_000))), Counted(ranks))
+    assert len(looks) < 5 * 20_000  # the plain form looks at all neighbours again for each kind of pair
+
+
+def test_of_a_merge_listed_twice_the_first_counts():
+    merges = [(97, 98), (99, 100), (97, 98)]
+    assert bpe_encode("abcd", merges) == [256, 257]

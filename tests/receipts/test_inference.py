@@ -43,12 +43,13 @@ def model_of(sizes, dtype=torch.float64):
 
 
 @pytest.mark.receipt("ch12-top-p", "computed")
-def test_the_nucleus_is_the_smallest_set():
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_the_nucleus_is_the_smallest_set(dtype):
     for seed in range(60):
         counts = parts_of_64(7, seed)
-        probs = torch.tensor(counts, dtype=torch.float64) / 64
-        for need in (1, 32, 63, sum(sorted(counts)[-2:])):
-            kept = (keep_top_p(probs.log(), need / 64 - 1e-9) > -math.inf).nonzero().flatten().tolist()
+        logits = torch.tensor(counts, dtype=dtype).log()  # of the shares counts / 64, whose sums reach p exactly
+        for need in (1, 32, 63, sum(sorted(counts)[-2:]), sum(sorted(counts)[-3:])):
+            kept = (keep_top_p(logits, need / 64) > -math.inf).nonzero().flatten().tolist()
             enough = [s for n in range(1, 8) for s in itertools.combinations(range(7), n) if sum(counts[i] for i in s) >= need]
             least = min(len(s) for s in enough)
             assert len(kept) == least and sum(counts[i] for i in kept) == max(
@@ -160,7 +161,8 @@ def cache_fault(model, ids, parts, keep=lambda kept: kept):
     whole, cache, at_once, found = model(ids), model.cache(), model.cache(), []
     for part in ids.split(parts, dim=1):
         found.append(model(part, cache))
-        cache.keys, cache.values = [keep(key) for key in cache.keys], [keep(value) for value in cache.values]
+        for kept in cache.keys + cache.values:
+            kept.copy_(keep(kept))
     model(ids, at_once)
     pairs = [(torch.cat(found, dim=1), whole), *zip(cache.keys + cache.values, at_once.keys + at_once.values, strict=True)]
     return max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)

@@ -87,12 +87,18 @@ def test_large_scores_neither_overflow_nor_vanish(drawn):
         assert float((out.detach().double() - want).norm() / want.norm()) < 2e-3
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="so many programs take the interpreter minutes")
+def test_more_heads_than_an_axis_of_the_grid_has_room_for(drawn, agree):
+    inputs = [drawn((65_537, 1, 3, 64), torch.float16, seed) for seed in (1, 2, 3)]
+    agree(kernels.attention, attend, inputs, times=2)
+
+
 def test_the_memory_for_the_backward_pass_does_not_grow_with_the_square_of_the_length(drawn):
     kept = []
     query, key, value = (drawn((1, 2, 96, 64), torch.float16, seed).requires_grad_() for seed in (1, 2, 3))
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor):
         kernels.attention(query, key, value)
-    assert sum(each.numel() for each in kept) == 4 * query.numel() + 2 * 96  # query, key, value, output, one number a query
+    assert sum(each.numel() for each in kept) == 4 * query.numel() + 2 * 2 * 96  # query, key, value, output, two numbers a query
 
 
 @pytest.mark.parametrize(

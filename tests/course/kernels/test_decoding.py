@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.kernels.decoding import Decoder
+from course.kernels.decoding import Decoder, _Linear
 from course.model import GPT, Config
 
 LLAMA = dict(V=61, d_model=64, n_layers=1, n_heads=4, n_kv_heads=2, d_ff=40)
@@ -54,6 +54,17 @@ def test_several_new_tokens_are_read_at_once(config, new, device):
     logits = decoder.read(new).double().view(2, new, -1)
     exact = model.double()(ids)[:, 4:]  # (2, new, V)
     assert float((logits - exact).norm() / exact.norm()) < 4e-3
+
+
+@pytest.mark.parametrize("B", [1, 3, 20])
+def test_a_row_with_a_large_mean_is_normed(B, device):
+    """Its variance of 3 is 10⁻⁶ of its mean square: the mean of squares less the square of the mean keeps no digit of it."""
+    norm, layer = torch.nn.LayerNorm(64), torch.nn.Linear(64, 24)
+    x = 2000 + 2 * torch.randint(-1, 2, (B, 64), generator=torch.Generator().manual_seed(2)).to(device, torch.float16)
+    norm, layer = norm.to(device, torch.float16), layer.to(device, torch.float16)
+    exact = layer.double()(norm.double()(x.double()))
+    ours = _Linear([layer.half()], norm.half())(x)
+    assert float((ours.double() - exact).detach().norm() / exact.detach().norm()) < 5e-3
 
 
 def test_a_second_prompt_sees_nothing_of_the_first(device):
