@@ -193,8 +193,8 @@ def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
 # ---------------------------------------------------------------- naming the misconception
 
 
-FURTHER = 2  # observations on other numbers of each of the first calls that tell
-LEAST = 2  # different numbers, or errors, by which a mistake must be told from a right answer
+FURTHER = 2  # observations on other numbers of each of the last calls that tell
+LEAST = 1  # different numbers, or errors, by which a mistake must be told from a right answer, beside those of FURTHER
 LEAST_OF_TRUTHS = 3  # observations that must tell it from each other answer, where all are True or False: these say little
 
 
@@ -237,10 +237,10 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         if all(_is_truth(probe.seen) for probe in probes):
             enough = all(sum(differs(other, probe) for probe in probes) >= LEAST_OF_TRUTHS for other in others)
         else:
-            tried = _different(probes, returned)
             rights = [other for about, other in known if about.right]
-            enough = all(any(differs(other, probe) for probe in [*tried, *further]) for other in others) and all(
-                sum(_weight(probe.seen) for probe in tried if differs(right, probe)) >= LEAST for right in rights
+            enough = all(any(differs(other, probe) for probe in [*probes, *further]) for other in others) and all(
+                sum(_weight(p.seen) for p in _different([q for q in probes if differs(right, q)], returned)) >= LEAST
+                for right in rights
             )
         if enough:
             return answer

@@ -673,7 +673,16 @@ def test_what_is_no_number(wrong):
 
 @pytest.mark.parametrize(
     "value",
-    [Decimal("nan"), Decimal("sNaN"), Decimal("inf"), sympy.nan, sympy.oo, sympy.Symbol("x"), Fraction(10**400, 3)],
+    [
+        Decimal("nan"),
+        Decimal("sNaN"),
+        Decimal("inf"),
+        Decimal("-1e999999999"),
+        sympy.nan,
+        sympy.oo,
+        sympy.Symbol("x"),
+        Fraction(10**400, 3),
+    ],
     ids=repr,
 )
 def test_what_has_no_finite_value_is_no_number(value):
@@ -788,6 +797,16 @@ def test_a_tester_may_have_more_than_two_verdicts():
     check(lambda f: {6: "double", 9: "square"}.get(f(3), "neither")).sorts(kinds)
     told = failure(lambda: check(lambda f: "double").sorts(kinds))
     assert "'square' was expected, 'double' came: the square" in told and ": one more" in told
+
+
+def test_functions_that_remember_are_made_anew_for_each_tester():
+    def first_call_only(factor):
+        calls = []
+        return lambda x: (calls.append(x), factor * x if len(calls) == 1 else 2 * x)[1]
+
+    tester = check(lambda f: f(3) == 6)
+    for _ in range(2):
+        tester.tells_apart({"two": 2}, {"three": 3}, make=first_call_only)
 
 
 @pytest.mark.parametrize("kinds", [{True: RIGHT}, {True: RIGHT, False: []}, {}])
