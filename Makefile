@@ -2,10 +2,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-TOOLS := build/.tools
-NOTEBOOKS ?= source
-NBVAL := pytest --numprocesses 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg
-OLD := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -24,50 +20,42 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-$(TOOLS): tests/book/package-lock.json | $(READY)
-	python -m book.tools
-	mkdir -p build
-	touch $@
-
 demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/
 	autograder release --check
 	autograder bundle
 	autograder demo
 
-test: $(READY) $(TOOLS)  ## all tests: code, chapters, receipts, release, book
-	ruff check
-	ruff format --check autograder benchmarks book conftest.py course experiments tests
-	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null \
-		|| { test `id -u` = 0 && command -v apt-get > /dev/null && apt-get install --yes --quiet postgresql; } \
-		|| echo 'PostgreSQL is not installed and cannot be here (apt-get as root): its tests will be skipped'
-	python -m book.proofs --install --check
-	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/book tests # see tests/conftest.py
-	pytest --numprocesses 2 --dist loadfile tests/book # alone: a browser's event loop stays in its process
-	$(NBVAL) source
+test: $(READY)  ## all tests: code, chapters, receipts, release, book
+	python tests/run.py
 
-arithmetics: $(READY)  ## the notebooks give their stored outputs with this processor's arithmetic and an old one's
-	@status=0; $(NBVAL) $(NOTEBOOKS) || status=1; $(OLD) $(NBVAL) $(NOTEBOOKS) || status=1; exit $$status
+arithmetics: $(READY)  ## the notebooks give their stored outputs in this processor's arithmetic and an old one's
+	NOTEBOOKS="$(NOTEBOOKS)" python tests/run.py notebooks arithmetic
 
 proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
 	python -m book.proofs --install
 
 lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validate button
-	jupyter lab release
+	JUPYTER_CONFIG_PATH=$(CURDIR)/jupyter jupyter lab release
 
 book: $(READY)  ## build/book/html; with SOLUTIONS=show, solutions too
+	python -m book.tools node
 	python -m book.build
 
-pdf: $(READY) $(TOOLS)  ## build/book/mathematics-of-transformers.pdf, the whole book
+pdf: $(READY)  ## build/book/mathematics-of-transformers.pdf, the whole book
+	python -m book.tools node chromium
 	python -m book.pdf
 
-epub: $(READY) $(TOOLS)  ## build/book/mathematics-of-transformers.epub, checked by epubcheck
+epub: $(READY)  ## build/book/mathematics-of-transformers.epub, checked by epubcheck
+	python -m book.tools node epubcheck java
 	python -m book.epub
 
-lighthouse: $(READY) $(TOOLS)  ## how fast and how accessible the pages are, judged by Lighthouse
+lighthouse: $(READY)  ## how fast and how accessible the pages are, judged by Lighthouse
+	python -m book.tools node npx chromium
 	python -m book.build
 	python -m benchmarks.lighthouse
 
-tools: $(TOOLS)  ## install Chromium, epubcheck and axe-core where they are missing
+tools: $(READY)  ## install every program beside Python that is missing (book/tools.py has the list)
+	python -m book.tools
 
 release: $(READY)  ## release/ from source/
 	autograder release

@@ -38,7 +38,8 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 # c.Execute.sandbox = "none"  # where the kernel allows no sandbox; `autograder doctor` tells
-# c.Execute.call_limit = 10  # seconds of one call by a test; cell_limit and notebook_limit likewise
+# c.Execute.call_limit = 10  # seconds of processor time of one call by a test; cell_limit and notebook_limit likewise
+# c.Execute.patience = 4  # times a limit on the clock, for what sleeps or hangs
 
 # What students wrote does not run in the browser of the person who grades it.
 c.HTMLExporter.preprocessors = ["autograder.preprocessors.Inert"]

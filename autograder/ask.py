@@ -60,7 +60,7 @@ def run(
         "files": None if files is None else str(files),
         "sandbox": sandbox,
     }
-    answer = _ask(json.dumps(request).encode(), limits.notebook + SPARE)
+    answer = _ask(json.dumps(request).encode(), 2 * limits.patience * limits.notebook + SPARE)  # it may run twice
     if "error" in answer:
         raise DaemonError(answer["error"], answer["code"])
     ran = nbformat.from_dict(answer["notebook"])

@@ -15,6 +15,8 @@ HEADER = re.compile(
 )
 SAME_AS = "What you wrote gives the same as this mistake: "  # begins the line of a test that names a misconception
 FORMS = ("code", "numeric", "choice", "order", "derivation", "property", "prediction", "written")
+RUN_WHAT_IS_BELOW = ("capture", "prun", "time", "timeit")  # cell magics whose cell is Python
+MAGICS, LONGEST = 100, 20_000  # lines with %, ! or ?, and characters, of a cell that is read as IPython does: once for each line
 REGION = r"^[^\n]*### BEGIN {0}[^\n]*\n(?P<inside>.*?)^[^\n]*### END {0}[^\n]*$"
 
 
@@ -199,10 +201,29 @@ def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
+def as_python(source: str) -> str:
+    """A cell with IPython's shell lines and magics as the calls that they are; what is Python already, as it is.
+
+    A cell magic that runs what is below it, such as %%time, counts as that; what is below any other is no Python.
+    """
+    with contextlib.suppress(SyntaxError):
+        ast.parse(source)
+        return source
+    if first := re.match(r"\s*%%([\w!]*)[^\n]*\n?", source):
+        return as_python(source[first.end() :]) if first[1] in RUN_WHAT_IS_BELOW else ""
+    if len(source) > LONGEST or sum(bool({*"%!?"} & {*line}) for line in source.splitlines()) > MAGICS:
+        return source
+    from IPython.core.inputtransformer2 import TransformerManager  # takes longer to load than most commands
+
+    with contextlib.suppress(SyntaxError, RuntimeError):
+        return TransformerManager().transform_cell(source)
+    return source
+
+
 def bound_names(source: str) -> list[str]:
     """The names that a cell defines at its top level, in order."""
     names = []
-    for node in ast.parse(source).body:
+    for node in ast.parse(as_python(source)).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):

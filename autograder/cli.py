@@ -24,13 +24,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Column, Table
+from rich.text import Text
 
 from autograder.chapters import Chapter, CourseError, find_chapters, find_root
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Release, check and grade the chapters of the course, beside nbgrader."
 )
-console = Console()
+
+
+def plain_console(**given) -> Console:
+    """A console that prints text as it is: no name of a file or a student is taken for rich's markup or emoji."""
+    return Console(markup=False, emoji=False, **given)
+
+
+console = plain_console()
 
 Chapters = Annotated[list[str] | None, typer.Argument(help="Chapters, such as ch04 or ch04_attention; all without one.")]
 Root = Annotated[Path | None, typer.Option(help="The course folder; without it the one that this folder is in.")]
@@ -64,13 +72,17 @@ def notebooks(names: list[str] | None, root: Path | None, course: Path | None) -
 
 def stop(error: object, code: int = 2):
     """Say one clear sentence and end: 1 means a check failed, 2 that the command could not be carried out."""
-    Console(stderr=True).print(f"[red]autograder:[/red] {error}", highlight=False, soft_wrap=True)
+    plain_console(stderr=True).print(Text.assemble(("autograder:", "red"), f" {error}"), highlight=False, soft_wrap=True)
     raise typer.Exit(code)
 
 
 def progress() -> Progress:
     return Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=plain_console(stderr=True),
+        transient=True,
     )
 
 
@@ -124,7 +136,7 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
         soft_wrap=True,
     )
     for where, miss in misses:
-        console.print(f"[red]{where}[/red]: {miss}", highlight=False, soft_wrap=True)
+        console.print(Text.assemble((where, "red"), f": {miss}"), highlight=False, soft_wrap=True)
     if misses:
         raise typer.Exit(1)
 
@@ -243,6 +255,13 @@ def grade(
         list[Path] | None,
         typer.Option("--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/."),
     ] = None,
+    roster: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A class list for --from, beside roster.csv of the course folder: participants, grades or a grading worksheet "
+            "as Moodle or Canvas exports them (CSV)."
+        ),
+    ] = None,
     jobs: Jobs = CORES,
     db: Annotated[
         str | None, typer.Option(help="The gradebook, such as postgresql+psycopg://HOST/NAME; nbgrader's own without it.")
@@ -257,7 +276,7 @@ def grade(
     scheduler: Annotated[
         str | None, typer.Option(help="A dask.distributed scheduler, such as tcp://HOST:8786, whose workers do the work.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="The limit of one cell.")] = 30.0,
+    seconds: Annotated[float, typer.Option(help="Processor time that one cell may take.")] = 30.0,
     memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
     sandbox: Sandboxed = Sandbox.full,
 ):
@@ -270,24 +289,30 @@ def grade(
     from autograder.engine import Limits
     from autograder.grade import Book, Options, submissions
     from autograder.intake import collect
+    from autograder.roster import class_list
     from autograder.scoring import shown_scores
 
     try:
         chapters = notebooks(names, root, course)
         for sheet in chapters if course is not None else []:
             for told in shown_scores(sheet.notebook):
-                console.print(f"[yellow]{sheet.id}[/yellow] {told}", highlight=False, soft_wrap=True)
+                console.print(Text.assemble((sheet.id, "yellow"), f" {told}"), highlight=False, soft_wrap=True)
+        book, lost = Book(chapters[0].root, db), 0
+        known = class_list(chapters[0].root, roster or [], book) if export else None
         for path in export or []:
-            took = collect(path, chapters)
+            took = collect(path, chapters, known)
             for one in took:
                 for flag in one.flags:
-                    console.print(f"{one.student} {one.chapter}: {flag}", highlight=False, soft_wrap=True, markup=False)
-            console.print(f"{len(took)} submissions taken from {path}", soft_wrap=True)
+                    console.print(f"{one.student} {one.chapter}: {flag}", highlight=False, soft_wrap=True)
+            lost += sum(one.failed for one in took)
+            console.print(f"{sum(not one.failed for one in took)} submissions taken from {path}", soft_wrap=True)
         chapters = [chapter for chapter in chapters if names or submissions(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
         options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
-        grade_with_progress(chapters, Book(chapters[0].root, db), options, jobs, not only_changed, scheduler)
+        grade_with_progress(chapters, book, options, jobs, not only_changed, scheduler)
+        if lost:
+            stop(f"{lost} hand-ins could not be put into submitted/; see above", 1)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
 
@@ -299,11 +324,11 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
     graded = []
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=plain_console(stderr=True),
     ) as bar:
         task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
 
@@ -319,7 +344,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             stop(f"interrupted after {len(graded)} submissions; run the same command again to go on", 130)
     for one in sorted(graded, key=lambda g: (g.student, g.chapter.id)):
         for flag in one.flags:
-            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"{shown(one.student)} {one.chapter.id}: {flag}", highlight=False, soft_wrap=True)
     same, failed = sum(one.unchanged for one in graded), sum(one.failed for one in graded)
     console.print(f"{len(graded) - failed} submissions graded" + (f", {same} of them unchanged" if same else ""))
     if failed:
@@ -355,16 +380,24 @@ def feedback(
     from autograder.feedback import NotGraded, write_feedback
     from autograder.release import default_database
 
-    pages = []
+    pages, missing = [], []
     for chapter in notebooks(names, root, course):
+
+        def failed(student: str, error: Exception, chapter: Chapter = chapter):
+            why = str(error).partition("\n")[0]
+            console.print(f"{student} {chapter.id}: no page ({type(error).__name__}: {why})", highlight=False, soft_wrap=True)
+            missing.append(student)
+
         try:
-            pages += write_feedback(chapter, db or default_database(chapter.root), book)
+            pages += write_feedback(chapter, db or default_database(chapter.root), book, failed)
         except NotGraded as error:
             if names:
                 stop(error)
         except CourseError as error:
             stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
+    if missing:
+        stop(f"{len(missing)} pages could not be made; grade these again with --again", 1)
 
 
 @app.command()
@@ -415,6 +448,10 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path):
     console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
     for path in write_report(works, out):
         console.print(path, soft_wrap=True)
+    if broken := [work for work in works if work.broken]:
+        for work in broken:
+            console.print(f"{work.person.id} {work.chapter.id}: {work.broken}", highlight=False, soft_wrap=True)
+        stop(f"{len(broken)} graded notebooks could not be read; the report has their scores only", 1)
 
 
 @app.command()
@@ -439,7 +476,7 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox:
     try:
         student_template(sandbox.value).wait()
     except SandboxError as error:
-        console.print(f"[yellow]without a sandbox[/yellow]: {error}", highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("without a sandbox", "yellow"), f": {error}"), highlight=False, soft_wrap=True)
         sandbox = Sandbox.none
     grade_with_progress(chapters, book, Options(seed=SEED, sandbox=sandbox.value), jobs)
     if read := grade_by_hand(chapters, book):

@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 from filelock import FileLock
 
+from autograder import rerun
 from autograder.chapters import CourseError
 from autograder.course_folder import Sheet
 from autograder.engine import run_notebook
@@ -36,7 +37,7 @@ class Daemon(socketserver.ThreadingUnixStreamServer):
     def __init__(self, place: Path):
         self.place, self.stopped = place, threading.Event()
         self.running, self.used, self.room = 0, time.monotonic(), threading.Semaphore(AT_ONCE)
-        self.lock = threading.Lock()
+        self.lock, self.taking = threading.Lock(), threading.Lock()
         part = place.with_suffix(".part")
         part.unlink(missing_ok=True)
         super().__init__(str(part), Request)
@@ -60,13 +61,20 @@ class Daemon(socketserver.ThreadingUnixStreamServer):
             return not self.running and time.monotonic() - self.used > IDLE
 
     @contextlib.contextmanager
-    def busy(self):
+    def busy(self, alone: bool = False):
+        """Have room to run a notebook: one place, or all of them."""
         with self.lock:
             self.running += 1
+        places = 0
         try:
-            with self.room:
-                yield
+            with self.taking if alone else contextlib.nullcontext():  # two that have half of the places would wait for ever
+                for _ in range(AT_ONCE if alone else 1):
+                    self.room.acquire()
+                    places += 1
+            yield
         finally:
+            for _ in range(places):
+                self.room.release()
             with self.lock:
                 self.running, self.used = self.running - 1, time.monotonic()
 
@@ -81,6 +89,11 @@ class Request(socketserver.StreamRequestHandler):
             return
         with self.server.busy():
             answer = answered(given)
+        if first := rerun.hit(answer.get("notebook", {})):
+            with self.server.busy(alone=True):
+                answer = answered(given)
+            if "flags" in answer:
+                answer["flags"].append(rerun.sentence(first, rerun.hit(answer["notebook"])))
         self.wfile.write(json.dumps(answer).encode())
 
 

@@ -102,6 +102,16 @@ def _filter() -> str:
     return f"on {platform.machine()}"
 
 
+def _tests() -> str:
+    kept = sandbox.confine_tests(sandbox.tests_paths())
+    with contextlib.suppress(PermissionError):
+        os.fork()
+        raise OSError("the filter lets pass what it should refuse")
+    who = "root without capabilities" if os.geteuid() == 0 else f"uid {os.geteuid()}"
+    seen = "what they need" if kept else "all that this user may read (no Landlock)"
+    return f"no processes, no network, files read-only; {who}; {seen} is read"
+
+
 def _address_space() -> str:
     limits = Limits()
     sandbox.set_limits(limits)
@@ -123,6 +133,7 @@ PARTS: list[tuple[str, Callable[[], object], str]] = [
     ("read-only environment", _view, ""),
     ("private /tmp, own /proc", _student, ""),
     ("filter of system calls", _filter, ""),
+    ("the tests' process shut in", _tests, ""),
     ("limit on address space", _address_space, ""),
 ]
 

@@ -47,7 +47,8 @@ class Submissions(NotebookExporter):
         submitted = self.places.format_path(self.places.submitted_directory, where["student"], where["assignment"])
         if Path(filename).parent != Path(submitted):
             return super().from_filename(filename, resources, **kw)
-        notebook, resources["unreadable"] = read_submission(Path(filename))
+        notebook, why = read_submission(Path(filename))
+        resources |= {"unreadable": notebook is None, "read": why}
         resources["metadata"] = {"name": where["notebook"], "path": submitted}
         return self.from_notebook_node(notebook or v4.new_notebook(), resources, **kw)
 
@@ -86,10 +87,9 @@ class Merge(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict):
         (sheet, release), student = self.parent.known(resources), resources["nbgrader"]["student"]
-        why = resources["unreadable"]
-        merged = merge(sheet, None if why else nb, release)
+        merged = merge(sheet, None if resources["unreadable"] else nb, release)
         path = sheet.folder("submitted", student) / f"{sheet.name}.ipynb"
-        flags = [*filter(None, [why]), *received(sheet, student, path)[1], *merged.flags]
+        flags = [*filter(None, [resources["read"]]), *received(sheet, student, path)[1], *merged.flags]
         _without_links(sheet.folder("submitted", student), sheet.folder("autograded", student))
         merged.notebook.metadata.autograder = NotebookNode(flags=flags)
         _tell(self.log, student, flags)
@@ -116,9 +116,14 @@ class Execute(preprocessors.Execute):
     score and says so, and goes on with the next submission.
     """
 
-    call_limit = Float(Limits.call, help="Seconds of one call of a student's function by a test.").tag(config=True)
-    cell_limit = Float(Limits.cell, help="Seconds of one cell.").tag(config=True)
-    notebook_limit = Float(Limits.notebook, help="Seconds of a whole notebook.").tag(config=True)
+    call_limit = Float(Limits.call, help="Seconds of processor time of one call of a student's function by a test.").tag(
+        config=True
+    )
+    cell_limit = Float(Limits.cell, help="Seconds of processor time of one cell.").tag(config=True)
+    notebook_limit = Float(Limits.notebook, help="Seconds of processor time of a whole notebook.").tag(config=True)
+    patience = Float(Limits.patience, help="So many times a limit may pass on the clock: for what sleeps or hangs.").tag(
+        config=True
+    )
     sandbox = Enum(
         ("full", "none"), help="Whether student code is shut in; none for code that you trust. AUTOGRADER_SANDBOX sets it, too."
     ).tag(config=True)
@@ -129,7 +134,7 @@ class Execute(preprocessors.Execute):
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None):
         (sheet, _), student = self.parent.known(resources), resources["nbgrader"]["student"]
-        limits = Limits(call=self.call_limit, cell=self.cell_limit, notebook=self.notebook_limit)
+        limits = Limits(call=self.call_limit, cell=self.cell_limit, notebook=self.notebook_limit, patience=self.patience)
         seed = self.parent.seeds.get(sheet.folder("autograded", student) / f"{sheet.name}.ipynb", secrets.randbits(31))
         folder = sheet.folder("submitted", student)
         with tempfile.TemporaryDirectory(prefix="files-") as place:

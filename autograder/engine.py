@@ -25,8 +25,9 @@ from nbgrader.utils import is_grade, is_solution
 
 from autograder import frames
 from autograder.chapters import Chapter, CourseError, grade_id, tags
-from autograder.sandbox import Limits
-from autograder.student import Student, Template
+from autograder.paths import shortened
+from autograder.sandbox import Limits, SandboxError
+from autograder.student import NotStarted, Student, Template
 
 __all__ = ["Limits", "run_notebook", "warm_up"]
 
@@ -46,7 +47,8 @@ def run_notebook(
     """Run the code cells of a merged notebook and fill in their outputs.
 
     Args:
-        notebook: as `merge` makes it; changed in place. Its metadata get the seconds of each stage.
+        notebook: as `merge` makes it; changed in place. Its metadata get the seconds of each stage, and the
+            sentences of the limits that were hit.
         chapter: whose source has the tests and whose `answers.py` name the misconceptions.
         seed: the seed of the hidden inputs.
         limits: of what the student's side may use.
@@ -59,6 +61,7 @@ def run_notebook(
     Raises:
         SandboxError: if this machine does not allow the sandbox.
         CourseError: if a template cannot be started.
+        ProcessGone, NotStarted: if a process of this run cannot; others may have more luck.
     """
     run = _Run(notebook, chapter, seed, limits, files, sandbox)
     try:
@@ -71,10 +74,11 @@ def run_notebook(
 class _Run:
     def __init__(self, notebook, chapter, seed, limits, files, sandbox):
         self.notebook, self.chapter, self.seed, self.limits, self.files = notebook, chapter, seed, limits, files
-        self.template = student_template(sandbox)
+        self.template, self.confined = student_template(sandbox), sandbox == "full"
         self.student: Student | None = None
         self.tests: _Tests | None = None
         self.flags: list[str] = []
+        self.hit: list[str] = []  # of the flags, those that say of a limit
         self.done: set[int] = set()
         self.cells = [
             {"index": i, "source": cell.source, "kind": _kind(cell), "name": grade_id(cell), "tags": list(tags(cell))}
@@ -85,7 +89,7 @@ class _Run:
 
     def all(self) -> None:
         start = time.monotonic()
-        self.end = start + self.limits.notebook
+        self.end = start + self.limits.patience * self.limits.notebook
         seconds = {}
         for cell in self.cells:
             self.notebook.cells[cell["index"]].update(outputs=[], execution_count=None)
@@ -95,6 +99,7 @@ class _Run:
                 break
         seconds = (seconds or {}) | {"total": time.monotonic() - start}
         self.notebook.metadata.seconds = NotebookNode({name: round(x, 3) for name, x in seconds.items()})
+        self.notebook.metadata.hit = self.hit
         why = self.flags[-1] if self.flags else "the notebook was not run"
         for cell in self.cells:
             if cell["index"] not in self.done and cell["kind"] == "test":
@@ -105,41 +110,58 @@ class _Run:
 
     def _attempt(self) -> dict | None:
         """Let the tests' side run what has not run yet; None if it had to be ended before."""
-        self.tests = tests_template(self.chapter).fork(
-            {
-                "cells": self.cells,
-                "done": sorted(self.done),
-                "seed": self.seed,
-                "limits": asdict(self.limits),
-                "left": self.end - time.monotonic(),
-            }
-        )
+        request = {
+            "cells": self.cells,
+            "done": sorted(self.done),
+            "seed": self.seed,
+            "limits": asdict(self.limits),
+            "left": self.end - time.monotonic(),
+            "confined": self.confined,
+        }
+        try:
+            self.tests = tests_template(self.chapter).fork(request)
+        except ProcessGone:  # killed from outside: begin anew, once
+            self.tests = tests_template(self.chapter).fork(request)
+        except frames.WireError as error:
+            self.flags.append(str(error))
+            return {}
         current, until = None, self.end + GRACE
+
+        def test_end() -> float:
+            return min(self.end, time.monotonic() + self.limits.patience * self.limits.cell) + GRACE
+
         try:
             while True:
                 frame, bulk = frames.receive(self.tests.control, until)
                 match frame:
                     case ["start"]:
                         self._end_student()
-                        self.student = self.template.fork(self.limits, self.files)
+                        self.student = self._student()
+                        until = test_end() if current is not None else until  # what ran before runs again
                         socket.send_fds(self.tests.control, [b"s"], [self.student.socket.fileno()])
                         self.student.socket.close()
+                    case ["unconfined", part, why]:
+                        raise SandboxError(part, why)
                     case ["kill"]:
                         how = self.student and self.student.how_it_ended(0.2)
                         self._end_student()
                         frames.send(self.tests.control, how or "", [], until)
+                    case ["cpu"]:
+                        frames.send(self.tests.control, self.student and self.student.processor_time(), [], until)
                     case ["test", current]:
-                        until = min(self.end, time.monotonic() + 2 * self.limits.cell) + GRACE
+                        until = test_end()
                     case ["cell", index, size]:
                         self._outputs(index, json.loads(bytes(bulk[:size])))
                         current, until = None, self.end + GRACE
-                    case ["end", flags, seconds]:
+                    case ["end", flags, hit, seconds]:
                         self.flags += flags
+                        self.hit += hit
                         return dict(seconds)
         except frames.Late:
             self.flags.append(
                 "the tests of a cell did not end and were stopped" if current is not None else "the notebook took too long"
             )
+            self.hit.append(self.flags[-1])
         except frames.Closed:
             self.flags.append("the process of the tests ended")
         finally:
@@ -151,13 +173,24 @@ class _Run:
         self._outputs(current, [v4.new_output("error", ename="Stopped", evalue=text, traceback=[text])])
         return None if time.monotonic() < self.end else {}
 
+    def _student(self) -> Student:
+        try:
+            return self.template.fork(self.limits, self.files)
+        except NotStarted as error:
+            if self.files is None:
+                raise
+            self.files = None
+            self.flags.append(f"the files beside the notebook could not be copied ({error}) and were left out")
+            return self.template.fork(self.limits)
+
     def _outputs(self, index: int, outputs: list) -> None:
         if index in self.done:
             return
         self.count += 1
         self.done.add(index)
         cell = self.notebook.cells[index]
-        cell.outputs, cell.execution_count = [from_dict(output) for output in outputs], self.count
+        cell.outputs = shortened([from_dict(output) for output in outputs], self.chapter.root)
+        cell.execution_count = self.count
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = self.count
@@ -201,6 +234,10 @@ def _student_template(sandbox: str) -> Template:
     return template
 
 
+class ProcessGone(Exception):
+    """A process of the tests' side ended, or does not answer."""
+
+
 class _Tests:
     """A process of the tests' side."""
 
@@ -224,21 +261,42 @@ class _Tests:
         self.control.close()
 
     def fork(self, request: dict) -> "_Tests":
-        """A process forked from this one, which is a template."""
+        """A process forked from this one, which is a template.
+
+        Raises:
+            ProcessGone: if this one ended or does not answer; a new one is made for the next that asks.
+            WireError: if the request is too large.
+        """
+        data = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace")
+        if len(data) > frames.BULK_LIMIT:
+            raise frames.WireError(f"its cells take more than {frames.BULK_LIMIT >> 20} MB")
         with _lock:
             ours, theirs = socket.socketpair()
             try:
                 socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-                frames.send(self.control, json.dumps(request), [])
+                frames.send(self.control, len(data), [data])
                 pid, _ = frames.receive(self.control, time.monotonic() + START_LIMIT)
             except (frames.Closed, frames.Late, OSError) as error:
                 ours.close()
                 _chapters.clear()
                 tests_base.cache_clear()
-                raise CourseError("the process of the tests cannot be started; is answers.py of the chapter in order?") from error
+                raise ProcessGone("the process of the tests cannot be started") from error
             finally:
                 theirs.close()
         return _Tests(ours, pid)
+
+    def ready(self) -> "_Tests":
+        """This one, a template, once it has loaded what it is made of.
+
+        Raises:
+            ProcessGone: if it cannot.
+        """
+        try:
+            frames.receive(self.control, time.monotonic() + START_LIMIT)
+        except (frames.Closed, frames.Late) as error:
+            self.end()
+            raise ProcessGone("the process of the tests cannot be started") from error
+        return self
 
 
 _lock = threading.Lock()
@@ -253,7 +311,7 @@ def tests_base() -> _Tests:
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "autograder.trusted", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "autograder.trusted", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -281,7 +339,16 @@ def tests_template(chapter: Chapter) -> _Tests:
     key = hashlib.sha256(json.dumps([request, answers and answers.read_text()]).encode()).hexdigest()
     with _making:
         if key not in _chapters:
-            _chapters[key] = tests_base().fork(request)
+            try:
+                try:
+                    made = tests_base().fork(request)
+                except ProcessGone:  # killed from outside: begin anew, once
+                    made = tests_base().fork(request)
+                _chapters[key] = made.ready()
+            except ProcessGone as error:
+                raise CourseError(
+                    f"the process of the tests cannot be started; is {chapter.answers.name} of {chapter.stem} in order?"
+                ) from error
         return _chapters[key]
 
 

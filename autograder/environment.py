@@ -76,5 +76,5 @@ def _add(digest, root: Path, paths: list[Path]) -> None:
         digest.update(repr((str(path.relative_to(root)), about.st_size)).encode("utf-8", "surrogateescape"))
         if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST_FILE:
             digest.update(path.read_bytes())
-        else:  # such a file is refused whatever is in it
+        else:  # too large to be read for this
             digest.update(repr(about.st_mtime_ns).encode())

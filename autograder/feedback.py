@@ -5,6 +5,7 @@ import base64
 import contextlib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from traitlets import Unicode
 
 from autograder.chapters import HEADER, SAME_AS, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
 from autograder.course_folder import Sheet
-from autograder.gradebook import opened, told
+from autograder.gradebook import of_all, opened, told
 from autograder.outputs import BASE64, error_shown, message, plain
 from autograder.preprocessors import written
 
@@ -27,6 +28,7 @@ READ = re.compile(r"Read: (?P<title>.+?) \(#(?P<slug>[\w-]+)\)\.")
 VERDICT = re.compile(r"[\w-]+(\.[\w-]+)+: .* points?\.|[\w-]+(\.[\w-]+)+: the tests you can see .*\.")
 NOT_WRITTEN = "not written yet (NotImplementedError)"
 LONGEST = 4000  # characters of what was printed, or of one error
+LONGEST_ANSWER = 50_000  # characters of an answer as a page shows it
 PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
@@ -153,7 +155,10 @@ def own_cell(cell: NotebookNode) -> Own:
                 pictures.append(f"data:{kind};base64,{data[kind]}")
             else:
                 texts.append(plain(str(data.get("text/plain", ""))))
-    return Own(cell.source, error, "\n".join(texts)[:LONGEST].strip("\n"), pictures)
+    source = cell.source
+    if len(source) > LONGEST_ANSWER:
+        source = f"{source[:LONGEST_ANSWER]}\n… and {len(source) - LONGEST_ANSWER:,} more characters"
+    return Own(source, error, "\n".join(texts)[:LONGEST].strip("\n"), pictures)
 
 
 def page(
@@ -280,11 +285,15 @@ def sheet_page(chapter: Chapter, sheet: SubmittedNotebook, notebook: NotebookNod
     return page(chapter, sheet.student.id, grades, comments, notebook, book, sheet.late_submission_penalty or 0.0)
 
 
-def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> list[Path]:
+def write_feedback(
+    chapter: Chapter, db_url: str, book: str | None = None, failed: Callable[[str, Exception], None] | None = None
+) -> list[Path]:
     """Write `feedback/<student>/<chapter>/<notebook>.html` for every graded submission.
 
     Args:
         book: the address of the book; without it, the built one in this folder.
+        failed: called with the student and the error where a page could not be made, and the next one is; without
+            it, the error is raised.
 
     Raises:
         NotGraded: if the gradebook has nothing of the chapter.
@@ -296,15 +305,22 @@ def write_feedback(chapter: Chapter, db_url: str, book: str | None = None) -> li
         if not handed_in:
             raise NotGraded(f"{chapter.id} is not in the gradebook; run autograder grade first")
         for sheet in handed_in:
-            graded = chapter.folder("autograded", sheet.student.id) / f"{chapter.name}.ipynb"
+            student = sheet.student.id
+            graded = chapter.folder("autograded", student) / f"{chapter.name}.ipynb"
             if not graded.is_file():
                 continue
-            target = chapter.folder("feedback", sheet.student.id) / f"{chapter.name}.html"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            address = book or built_book(chapter.root, target.parent)
-            text = sheet_page(chapter, sheet, nbformat.read(graded, as_version=4), address)
-            target.write_text(text, encoding="utf-8")
-            pages.append(target)
+            try:
+                target = chapter.folder("feedback", student) / f"{chapter.name}.html"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                address = book or built_book(chapter.root, target.parent)
+                text = sheet_page(chapter, sheet, nbformat.read(graded, as_version=4), address)
+                target.write_text(text, encoding="utf-8")
+            except Exception as error:  # one student's page is never another's problem
+                if failed is None or of_all(error):
+                    raise
+                failed(student, error)
+            else:
+                pages.append(target)
     return pages
 
 

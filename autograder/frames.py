@@ -4,6 +4,7 @@ A frame can be read from a process that nobody trusts: lengths are checked befor
 msgpack's extensions and maps are not read.
 """
 
+import select
 import socket
 import struct
 import time
@@ -11,7 +12,7 @@ import time
 import msgpack
 
 STRUCTURE_LIMIT = 4 << 20  # bytes of msgpack in a frame
-BULK_LIMIT = 128 << 20  # bytes of arrays and tensors in a frame
+BULK_LIMIT = 128 << 20  # bytes of arrays and tensors in a frame, and of msgpack in one from the side that is trusted
 _HEADER = struct.Struct("<II")
 
 
@@ -27,22 +28,23 @@ class Closed(Exception):
     """The other side is gone."""
 
 
-def send(sock: socket.socket, structure, bulk: list, deadline: float | None = None) -> None:
+def send(sock: socket.socket, structure, bulk: list, deadline: float | None = None, most: int = STRUCTURE_LIMIT) -> None:
     """Write one frame.
 
     Args:
         structure: what msgpack takes.
         bulk: the bytes of its arrays, each a multiple of the alignment long.
         deadline: of `time.monotonic`; without one the other side is waited for.
+        most: bytes of the structure.
 
     Raises:
-        WireError: if the frame is too large.
+        WireError: if the frame is too large; nothing is written then.
         Late, Closed: if it cannot be written.
     """
     packed = msgpack.packb(structure, use_bin_type=True)
     size = sum(map(len, bulk))
-    if len(packed) > STRUCTURE_LIMIT or size > BULK_LIMIT:
-        raise WireError(f"it takes more than {(STRUCTURE_LIMIT if len(packed) > STRUCTURE_LIMIT else BULK_LIMIT) >> 20} MB")
+    if len(packed) > most or size > BULK_LIMIT:
+        raise WireError(f"it takes more than {(most if len(packed) > most else BULK_LIMIT) >> 20} MB")
     try:
         _timeout(sock, deadline)
         sock.sendall(b"".join([_HEADER.pack(len(packed), size), packed, *bulk]))
@@ -52,7 +54,7 @@ def send(sock: socket.socket, structure, bulk: list, deadline: float | None = No
         raise Closed from None
 
 
-def receive(sock: socket.socket, deadline: float | None = None):
+def receive(sock: socket.socket, deadline: float | None = None, most: int = STRUCTURE_LIMIT):
     """Read one frame: its structure and a bytearray of its arrays.
 
     Raises:
@@ -61,7 +63,7 @@ def receive(sock: socket.socket, deadline: float | None = None):
     """
     head = _read(sock, _HEADER.size, deadline)
     length, size = _HEADER.unpack(head)
-    if length > STRUCTURE_LIMIT or size > BULK_LIMIT:
+    if length > most or size > BULK_LIMIT:
         raise WireError(f"a frame of {length + size:,} bytes")
     packed, bulk = _read(sock, length, deadline), _read(sock, size, deadline)
     try:
@@ -69,6 +71,13 @@ def receive(sock: socket.socket, deadline: float | None = None):
     except Exception as error:
         raise WireError(f"no msgpack ({type(error).__name__})") from None
     return structure, bulk
+
+
+def ready(sock: socket.socket, until: float) -> bool:
+    """Wait until there is something to read, or the other side is gone; False if that is not so at `until`."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(1000 * max(until - time.monotonic(), 0)))
 
 
 def _no_extension(code, data):

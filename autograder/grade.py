@@ -2,7 +2,8 @@
 
 Each result has an address: the hash of what was handed in, the source, the environment and the limits. A
 submission whose graded notebook bears the address that it would get, and whose scores the gradebook has, is not
-run again. The gradebook is written before the graded notebook: whenever a run is killed, the next one finds
+run again. One that hit a limit and lost points is run once more when all others are done, and only that is
+recorded (autograder/rerun.py). The gradebook is written before the graded notebook: whenever a run is killed, the next one finds
 either both or runs that submission again, and writes the same rows once more.
 """
 
@@ -13,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -21,11 +22,11 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 from nbgrader.utils import is_grade
 
-from autograder import environment
+from autograder import environment, rerun
 from autograder.chapters import Chapter, CourseError, grade_id
 from autograder.course_folder import Release
 from autograder.engine import Limits, run_notebook
-from autograder.gradebook import FULL, Book, DiskError, GradebookError, told
+from autograder.gradebook import CLOSED, FULL, Book, DiskError, GradebookError, told
 from autograder.intake import find_notebook, handed_in, received, stage
 from autograder.merge import merge, read_submission, shown
 from autograder.outputs import inert
@@ -176,11 +177,16 @@ def write(book: Book, batch: list[Graded], last: bool = False) -> None:
             write(book, [one], last=True)
         return
     for one in new:
-        folder = one.chapter.folder("autograded", one.student)
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
-        part.write_text(v4.writes(one.notebook), encoding="utf-8")
-        os.replace(part, folder / f"{one.chapter.name}.ipynb")
+        try:
+            folder = one.chapter.folder("autograded", one.student)
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / f".{one.chapter.name}.{os.getpid()}.part"  # several runs may write at once
+            part.write_text(v4.writes(one.notebook), encoding="utf-8")
+            os.replace(part, folder / f"{one.chapter.name}.ipynb")
+        except Exception as error:  # a file where this student's folder should be
+            if isinstance(error, OSError) and error.errno in CLOSED:
+                raise
+            one.failed, one.flags = True, [_failure(error)]
         one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory
 
 
@@ -252,21 +258,42 @@ def grade(
                     raise
                 return failed(chapter, student, error)
 
-        if scheduler is not None:
-            from autograder.cluster import on_cluster
+        def results(items: list, options: Options, jobs: int) -> Iterator[list[Graded]]:
+            if scheduler is not None:
+                from autograder.cluster import on_cluster
 
-            batches = on_cluster(scheduler, one, work, options)
-        else:
-            batches = _in_threads(
-                lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), work, jobs
+                return on_cluster(scheduler, one, items, options)
+            return _in_threads(
+                lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), items, jobs
             )
-        for batch in batches:
+
+        def record(batch: list[Graded]) -> None:
+            if not batch:
+                return
             write(book, batch)
             for chapter in {one.chapter for one in batch if one.unchanged}:
                 book.penalize(chapter, [one.student for one in batch if one.unchanged and one.chapter == chapter])
             for result in batch:
                 done(result)
-            graded += batch
+            graded.extend(batch)
+
+        items = {(chapter, student): (chapter, student, folder) for chapter, student, folder in work}
+        late: list[tuple[tuple, int, list[str]]] = []  # what is to run again: the item, its seed, the limits that it hit
+        for batch in results(work, options, jobs):
+            final = []
+            for result in batch:
+                if hit := rerun.hit(result.notebook):
+                    late.append((items[result.chapter, result.student], result.notebook.metadata.autograder.seed, hit))
+                else:
+                    final.append(result)
+            record(final)
+        for item, seed, hit in late:
+            for batch in results([item], replace(options, seed=seed), 1):
+                for result in batch:
+                    if not result.failed and not result.unchanged:
+                        result.flags = [*result.flags, rerun.sentence(hit, rerun.hit(result.notebook))]
+                        result.notebook.metadata.autograder.flags = result.flags
+                record(batch)
     return graded
 
 

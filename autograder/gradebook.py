@@ -34,7 +34,15 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, is_grade, is_solution
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, NoSuchModuleError, OperationalError, SAWarning
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    SAWarning,
+    SQLAlchemyError,
+)
 from sqlalchemy.orm import Session
 
 from autograder.chapters import Chapter, CourseError, exercise_id, grade_id
@@ -42,6 +50,7 @@ from autograder.course_folder import Release
 from autograder.release import course_config, default_database, generate
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+CLOSED = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 PATIENCE = 60  # seconds for another writer to finish with an SQLite file
 
 
@@ -77,10 +86,15 @@ def told(db_url: str) -> Iterator[None]:
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise GradebookError(f"the gradebook's address {shown_url(db_url)!r} cannot be used: {error}") from None
     except OSError as error:
-        if error.errno in (*FULL, errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in CLOSED:
             where = f" ({error.filename})" if error.filename else ""
             raise DiskError(f"{os.strerror(error.errno)}{where}; mend that and run the same command again") from None
         raise
+
+
+def of_all(error: Exception) -> bool:
+    """Whether an error is the gradebook's or the disk's, so that no other submission would fare better."""
+    return isinstance(error, SQLAlchemyError) or (isinstance(error, OSError) and error.errno in CLOSED)
 
 
 def shown_url(db_url: str) -> str:
@@ -181,6 +195,17 @@ class Book:
             except MissingEntry:
                 return {}
             return {cell.name: cell.max_score for cell in notebook.grade_cells}
+
+    def people(self) -> list[tuple[str, str, str, str, str]]:
+        """(id, first name, last name, email, number on the platform) of the students of whom more than the id is known."""
+        with told(self.db_url):
+            url = make_url(self.db_url)
+        if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+            return []
+        columns = Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
+        with self.session() as db:
+            rows = [tuple(cell or "" for cell in row) for row in db.execute(select(*columns)).all()]
+        return [row for row in rows if any(row[1:])]
 
     def known(self, chapter: Chapter) -> dict[str, dict[str, float | None]]:
         """The automatic scores that the gradebook has, by student and nbgrader id."""

@@ -2,7 +2,9 @@
 
 The code of each function of `course` is swapped for one that raises, so that every name, alias and
 wrapper of it fails alike; copies that were made of a function or of a whole module are found by
-their code, and modules that are loaded anew in the meantime are withheld as well.
+their code, and modules that are loaded anew in the meantime are withheld as well. Code that was kept makes no
+function either, and no program is started that could call what is withheld here. Code that was changed in between, or
+copied as text, is not known for what it was; in the sandbox the modules have no sources to be copied.
 """
 
 import functools
@@ -10,12 +12,19 @@ import gc
 import os
 import sys
 import types
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 OPEN = ("checks", "data", "device", "expressions", "plots", "widgets")
 """Modules of `course` that hold no answers."""
 _LOAD = SourceFileLoader.exec_module
+_CODES = {"function.__new__": 0, "exec": 0, "object.__setattr__": 2}
+"""Where the code is in what Python tells of these events."""
+_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"}
+
+refusals: list[Callable[[types.CodeType], type[Exception] | None]] = []
+"""Those that say now what making a function of a piece of code, or running it, raises."""
 
 
 class WithheldError(RuntimeError):
@@ -26,7 +35,7 @@ class Guard:
     """What is withheld in this process, and what was asked for nevertheless."""
 
     def __init__(self, package: str = "course"):
-        self.package, self.swapped, self.called = package, [], []
+        self.package, self.swapped, self.called, self.withheld = package, [], [], {}
 
     def taken(self) -> list[str]:
         """The withheld names that were called since the last time that this was asked."""
@@ -47,26 +56,33 @@ class Guard:
         if not codes:
             return
         files = {code.co_filename for code in codes}
-        names = {(code.co_filename, code.co_firstlineno, code.co_name): name for code, name in codes.items()}
+        names = {_place(code): name for code, name in codes.items()}
         found = {id(function): (function, name) for name, function in functions.items() if name not in kept}
         for thing in gc.get_objects():  # copies that were made of a function, or of a module under another name
             if type(thing) is types.FunctionType:
                 code = thing.__code__
-                name = codes.get(code) or (
-                    names.get((code.co_filename, code.co_firstlineno, code.co_name)) if code.co_filename in files else None
-                )
+                name = codes.get(code) or (names.get(_place(code)) if code.co_filename in files else None)
                 if name is not None:
                     found.setdefault(id(thing), (thing, name))
         for function, name in found.values():
             self.swapped.append((function, function.__code__))
-            function.__code__ = _refusing(len(function.__code__.co_freevars), self._error(name))
+            function.__code__ = raising(len(function.__code__.co_freevars), self._error(name))
+        self.withheld = names
+        refusals.append(self._refusal)
+        _watch()
 
     def lift(self) -> None:
         """Give everything back."""
         SourceFileLoader.exec_module = _LOAD
+        if self._refusal in refusals:
+            refusals.remove(self._refusal)
         while self.swapped:
             function, code = self.swapped.pop()
             function.__code__ = code
+
+    def _refusal(self, code: types.CodeType) -> type[WithheldError] | None:
+        name = self.withheld.get(_place(code))
+        return self._error(name) if name is not None else None
 
     def _load(self, loader: SourceFileLoader, module: types.ModuleType, allowed: list[str]) -> None:
         """Withhold a module of the course that an answer loads anew."""
@@ -85,13 +101,35 @@ class Guard:
 
     def _functions(self):
         """(full name, function) of what the course's modules define."""
-        prefix = self.package + "."
+        prefix, folder = self.package + ".", os.path.dirname(sys.modules[self.package].__file__) + os.sep
         for module_name in modules(self.package):
             if module_name.removeprefix(prefix).split(".")[0] in OPEN or module_name not in sys.modules:
                 continue
             for name, thing in list(vars(sys.modules[module_name]).items()):
                 if getattr(thing, "__module__", None) == module_name:
-                    yield from _inside(f"{module_name}.{name}", thing)
+                    found = _inside(f"{module_name}.{name}", thing)
+                    yield from ((full, function) for full, function in found if function.__code__.co_filename.startswith(folder))
+
+
+def _place(code: types.CodeType) -> tuple[str, int, str]:
+    """What a copy of a piece of code has in common with it."""
+    return code.co_filename, code.co_firstlineno, code.co_name
+
+
+@functools.cache
+def _watch() -> None:
+    """Have Python ask `refusals` from now on; it knows no way back."""
+
+    def audit(event, args):
+        if refusals and event in _CODES:
+            code = args[_CODES[event]]
+            for refusal in refusals if type(code) is types.CodeType else ():
+                if error := refusal(code):
+                    raise error
+        elif refusals and event in _PROGRAMS:
+            raise PermissionError("no program can be started while your answer is tested.")
+
+    sys.addaudithook(audit)
 
 
 @functools.cache
@@ -102,25 +140,27 @@ def modules(package: str) -> list[str]:
     return [".".join((package, *inside)).removesuffix(".__init__") for inside in parts]
 
 
-def _inside(name: str, thing):
-    """The functions in a function, class, property or wrapper, each with its full name."""
+def _inside(name: str, thing, seen: tuple = ()):
+    """The functions in a function, class, property or wrapper, each with its full name; `seen` is what it is in."""
+    if any(thing is other for other in seen):
+        return
+    seen = *seen, thing
     if isinstance(thing, types.FunctionType):
-        if thing.__code__.co_filename != "<string>":  # a dataclass makes such code, which any other's may be like
-            yield name, thing
+        yield name, thing
         if hasattr(thing, "__wrapped__"):
-            yield from _inside(f"{name}.__wrapped__", thing.__wrapped__)
+            yield from _inside(f"{name}.__wrapped__", thing.__wrapped__, seen)
     elif isinstance(thing, staticmethod | classmethod):
-        yield from _inside(name, thing.__func__)
+        yield from _inside(name, thing.__func__, seen)
     elif isinstance(thing, property):
         for part in (thing.fget, thing.fset, thing.fdel):
-            yield from _inside(name, part)
+            yield from _inside(name, part, seen)
     elif isinstance(thing, functools.partial):
-        yield from _inside(name, thing.func)
+        yield from _inside(name, thing.func, seen)
     elif isinstance(thing, type):
         for key, value in list(vars(thing).items()):
-            yield from _inside(f"{name}.{key}", value)
-    elif hasattr(thing, "__wrapped__"):
-        yield from _inside(name, thing.__wrapped__)
+            yield from _inside(f"{name}.{key}", value, seen)
+    elif "__wrapped__" in getattr(thing, "__dict__", ()):  # what a kernel is without Triton has every attribute
+        yield from _inside(name, thing.__wrapped__, seen)
 
 
 def _closure(functions: dict[str, types.FunctionType], allowed: list[str]) -> set[str]:
@@ -168,10 +208,11 @@ def _template(free: int) -> types.CodeType:
         ]
     )
     space: dict = {}
-    exec(outer, space)
+    exec(compile(outer, __file__, "exec"), space)  # a frame of ours, which is not shown
     return space["outer"]().__code__
 
 
-def _refusing(free: int, error: type) -> types.CodeType:
+def raising(free: int, error: type) -> types.CodeType:
+    """The code of a function with so many free variables that raises this error whatever it is given."""
     code = _template(free)
     return code.replace(co_consts=tuple(error if const == "withheld" else const for const in code.co_consts))

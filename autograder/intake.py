@@ -18,26 +18,46 @@ import stat
 import tempfile
 import unicodedata
 import zipfile
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import nbformat
 from nbgrader.utils import parse_utc
 
+from autograder import merge
 from autograder.chapters import Chapter, CourseError, grade_id
-from autograder.merge import KINDS, overlap, read_submission, shown
+from autograder.gradebook import FULL
+from autograder.merge import FLAGS, KINDS, overlap, read_submission, shown
+from autograder.pruned import TooLarge, pruned
+from autograder.roster import Record, Roster, Who, identify
 
 LARGEST_FILE = 100_000_000  # bytes of one file, unpacked
 LARGEST_WORK = 200_000_000  # bytes of all that one student handed in, unpacked
+LARGEST_READ = 2_000_000_000  # bytes of it before the outputs of notebooks are left out
+LARGEST_LIST = 10_000_000  # bytes of a zip's list of its files
 MOST_FILES = 2_000  # of one student
 DEEPEST = 3  # zips in zips
+DEEPEST_FOLDER = 50  # folders in folders
 TIMESTAMP = "timestamp.txt"
 
-MOODLE = re.compile(r"(?P<student>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?")
-CANVAS = re.compile(r"(?P<student>[^_]+)(?:_LATE)?_(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)")
+STUDENT = "\N{INVISIBLE SEPARATOR}"  # the name of no student, where a pattern of nbgrader's wants one
+LEFT = "__MACOSX", "__pycache__", "node_modules", "Thumbs.db", "desktop.ini"
+
+# Ada Lovelace_12345 (the number is another one in each assignment), Participant_12345 (blind marking), Team A_12 (a group,
+# the number is its own) or Default group (all who are in none)
+MOODLE = re.compile(r"(?P<student>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL)
+# lovelaceada or a group's name, LATE or not, the person's number, the file's
+CANVAS = re.compile(
+    r"(?P<student>.+?)(?:_LATE)?_(?P<number>\d+)_(?:\d+_(?P<file>.+)|(?P<entry>text\.html|link\.html))", re.DOTALL | re.IGNORECASE
+)
+CANVAS_ANONYMOUS = re.compile(
+    r"(?:LATE_)?anon_(?P<number>[A-Za-z0-9]{5})_(?:\d+_(?P<file>.+)|(?P<entry>text\.html|link\.html))", re.DOTALL
+)
+TEXTS = "onlinetext.html", "text.html", "link.html"
+ARCHIVE = re.compile(r"\.(7z|rar|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
 VERSION = re.compile(r"(?P<name>.+?)(?:-(?P<dash>\d+)| ?\((?P<bracket>\d+)\))")
 NOTEBOOK = re.compile(r"(?P<name>.+)\.ipynb(?:\.txt|\.json)?", re.IGNORECASE)  # browsers add an ending
 
@@ -47,12 +67,17 @@ NOTEBOOK = re.compile(r"(?P<name>.+)\.ipynb(?:\.txt|\.json)?", re.IGNORECASE)  #
 
 def handed_in(chapter: Chapter) -> list[tuple[str, Path]]:
     """The students who handed in something for a chapter, with the place of it (which may be anything)."""
-    everybody = chapter.folder("submitted", "*")
-    root, inner = Path(*everybody.parts[: everybody.parts.index("*")]), everybody.parts[everybody.parts.index("*") + 1 :]
+    return sorted((student, place) for student, place in _students(chapter) if os.path.lexists(place))
+
+
+def _students(chapter: Chapter) -> list[tuple[str, Path]]:
+    """All students of `submitted/`, with the place where what they handed in for a chapter would be."""
+    everybody = chapter.folder("submitted", STUDENT)
+    at = everybody.parts.index(STUDENT)
+    root, inner = Path(*everybody.parts[:at]), everybody.parts[at + 1 :]
     if not root.is_dir():
         return []
-    places = [(entry.name, Path(entry.path, *inner)) for entry in os.scandir(root) if not entry.name.startswith(".")]
-    return sorted((student, place) for student, place in places if os.path.lexists(place))
+    return [(entry.name, Path(entry.path, *inner)) for entry in os.scandir(root) if not entry.name.startswith(".")]
 
 
 def find_notebook(chapter: Chapter, folder: Path, siblings: tuple[str, ...] = ()) -> tuple[Path | None, list[str]]:
@@ -193,70 +218,170 @@ def received(chapter: Chapter, student: str, notebook: Path | None) -> tuple[dat
 # ---------------------------------------------------------------- exports of learning platforms
 
 
+NO_ZIP = PurePosixPath()
+
+
 @dataclass
 class Entry:
-    """One file of an export; `data` is where its bytes lie, None if it was refused for `problem`."""
+    """One file that somebody handed in.
+
+    Attributes:
+        path: its place in the export, if the platform or a teacher put it there; else that of the zip that it was in.
+        inside: its place in that zip, which is the student's word.
+        data: where its bytes lie; None if it was refused for `problem`.
+    """
 
     path: PurePosixPath
     received: datetime
     data: Path | None
     problem: str | None = None
+    inside: PurePosixPath = NO_ZIP
+
+    @property
+    def name(self) -> str:
+        return (self.inside.name if self.inside.parts else self.path.name) or "it"
+
+
+@dataclass
+class Room:
+    """What one student's zips may still unpack to."""
+
+    kept: int = field(default_factory=lambda: LARGEST_WORK)  # bytes on the disk
+    read: int = field(default_factory=lambda: LARGEST_READ)  # bytes with what is left out of notebooks
+    files: int = field(default_factory=lambda: MOST_FILES)
 
 
 @dataclass
 class Collected:
-    """What `collect` put into `submitted/` for one student and chapter."""
+    """What `collect` put into `submitted/` for one student and chapter; `failed` if nothing could be put there."""
 
     student: str
     chapter: str
     flags: list[str] = field(default_factory=list)
+    failed: bool = False
 
 
-def collect(export: Path, chapters: list[Chapter]) -> list[Collected]:
-    """Sort an export into `submitted/<student>/<chapter>/`; an older submission there is replaced.
+def collect(export: Path, chapters: list[Chapter], roster: Roster | None = None) -> list[Collected]:
+    """Sort an export into `submitted/<student>/<chapter>/`; an older submission of the same student there is replaced.
+
+    Whatever is wrong with a hand-in becomes a flag on it; the others are taken.
 
     Args:
         export: a zip or a folder from a learning platform, or one that holds a folder, zip or notebook a student.
         chapters: those that may be in it.
+        roster: the class list, which tells people apart who have one name.
 
     Raises:
         CourseError: if the export is neither a folder nor a zip that can be opened, or holds no submission.
     """
-    if not export.is_dir() and not zipfile.is_zipfile(export):
+    if not export.is_dir() and not (export.is_file() and zipfile.is_zipfile(export)):
         raise CourseError(f"{export} is neither a folder nor a zip")
     with tempfile.TemporaryDirectory(prefix="intake-") as scratch:
-        works: dict[tuple[str, str], list[tuple[Entry, PurePosixPath]]] = {}
-        for entry in _entries(export, Path(scratch)):
-            if (known := _student(entry.path, chapters)) is not None:
-                works.setdefault(known[:2], []).append((entry, known[2]))
-        people: dict[str, list] = {}
-        for (name, number), files in works.items():
-            people.setdefault(name.casefold(), []).append((name, number, files))
+        works: dict[Who, Work] = {}
+        keys: dict[tuple, Who] = {}
+        for entry in _entries(export, Path(scratch), chapters):
+            if (known := _owner(entry.path, chapters)) is not None:
+                who, place = known
+                works.setdefault(keys.setdefault(who.key, who), []).append(
+                    (entry, place / entry.inside if entry.inside.parts else place)
+                )
+        if not works:
+            raise CourseError(f"{export} holds no submission")
+        placed = {who: _placed(files, chapters) for who, files in works.items()}
+        records, there = _records(chapters), {student for chapter in chapters for student, _ in _students(chapter)}
+        students = identify({who: set(stems) for who, stems in placed.items()}, roster or Roster(), records, there, _safe)
+        earlier: dict[tuple, list[Record]] = {}
+        for record in records:
+            earlier.setdefault((record.chapter, record.who.key), []).append(record)
         done = []
-        for same in people.values():
-            for name, number, files in same:
-                student = f"{name}-{number}" if len(same) > 1 and number else name
-                flags = [f"several people are called {shown(name)}; this one is number {number}"] if student != name else []
-                done += _sort(student, files, chapters, export, flags)
-    if not done:
-        raise CourseError(f"{export} holds no submission")
+        for who, stems in placed.items():
+            student, flags = students[who]
+            for stem, files in stems.items():
+                old = {record.student for record in earlier.get((stem, who.key), []) if record.student != student}
+                done.append(_taken(student, stem, files, chapters, export, who, flags, old))
     return sorted(done, key=lambda one: (one.student, one.chapter))
 
 
-def _entries(export: Path, scratch: Path) -> Iterator[Entry]:
+Work = list[tuple[Entry, PurePosixPath]]  # files, with their places in what was handed in
+
+
+def _records(chapters: list[Chapter]) -> list[Record]:
+    """What was collected before, of all chapters of the course."""
+    places = {record_of(chapter, student).parent: chapter for chapter in chapters for student, _ in _students(chapter)}
+    found = []
+    for place, chapter in places.items():
+        for path in sorted(place.glob("*.collected.json")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # of an older version, or damaged
+                kept = json.loads(path.read_text(encoding="utf-8"))
+                who = Who(*(str(kept["who"][name]) for name in ("platform", "name", "number")))
+                record = Record(str(kept["student"]), str(kept["chapter"]), who)
+                if record_of(replace(chapter, stem=record.chapter), record.student) == path:
+                    found.append(record)
+    return found
+
+
+def _entries(export: Path, scratch: Path, chapters: list[Chapter]) -> Iterator[Entry]:
+    """The files of an export; nothing that is wrong with one of them keeps the next from coming."""
+    rooms: dict[Who, Room] = {}
+
+    def room(path: PurePosixPath) -> Room:
+        known = _owner(path, chapters)
+        return rooms.setdefault(known[0], Room()) if known else Room()
+
     if export.is_dir():
         for path, kind in _walk(export):
-            name = PurePosixPath(path.relative_to(export).as_posix())
-            when = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-            what = next((what for is_kind, what in KINDS if is_kind(kind)), None)
-            if what:
-                yield Entry(name, when, None, f"{shown(name.name)} is {what}")
-            elif path.stat().st_size > LARGEST_FILE:
-                yield Entry(name, when, None, f"{shown(name.name)} is larger than {LARGEST_FILE // 1_000_000} MB")
-            else:
-                yield from _opened(Entry(name, when, path), scratch)
-    else:
-        yield from _unzipped(export, PurePosixPath(), None, scratch, depth=0)
+            yield from _guarded(_clean(path.relative_to(export).as_posix()), partial(_from_folder, path, kind), scratch, room)
+        return
+    try:
+        opened = zipfile.ZipFile(export)
+    except Exception as error:  # whatever a damaged one may hold
+        raise CourseError(f"{export} cannot be opened ({_why(error)}); export it again") from None
+    with opened:
+        for info in opened.infolist():
+            if not info.is_dir():
+                inner = _inner(info) or PurePosixPath(*(p for p in _clean(info.filename).parts if p not in ("/", "..")))
+                yield from _guarded(inner, partial(_from_zip, opened, info), scratch, room)
+
+
+def _guarded(path: PurePosixPath, read: Callable, scratch: Path, room: Callable[[PurePosixPath], Room]) -> Iterator[Entry]:
+    """One entry of an export and, if it is a zip, what is in it."""
+    try:
+        entry = read(path, scratch)
+        yield from _opened(entry, scratch, room(path))
+    except Exception as error:
+        _raise_if_full(error)
+        yield Entry(path, datetime.now(UTC), None, f"{shown(path.name)} cannot be read ({_why(error)})")
+
+
+def _from_folder(path: Path, kind: int, name: PurePosixPath, scratch: Path) -> Entry:
+    when = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    if what := next((what for is_kind, what in KINDS if is_kind(kind)), None):
+        return Entry(name, when, None, f"{shown(name.name)} is {what}")
+    limit = merge.LARGEST_FILE if NOTEBOOK.fullmatch(name.name) else LARGEST_FILE
+    if path.stat().st_size > limit:
+        return Entry(name, when, None, f"{shown(name.name)} is larger than {limit // 1_000_000} MB")
+    return Entry(name, when, path)
+
+
+def _from_zip(opened: zipfile.ZipFile, info: zipfile.ZipInfo, name: PurePosixPath, scratch: Path) -> Entry:
+    when = _time(info)
+    if _inner(info) is None or stat.S_ISLNK(info.external_attr >> 16):
+        what = "leads out of its folder" if _inner(info) is None else "is a link"
+        return Entry(name, when, None, f"{shown(info.filename)} {what} and was left out")
+    try:
+        return Entry(name, when, _unpacked(opened, info, scratch, Room(LARGEST_READ, LARGEST_READ)))
+    except Refused as refused:
+        return Entry(name, when, None, str(refused))
+
+
+def _why(error: Exception) -> str:
+    text = shown((error.strerror if isinstance(error, OSError) else None) or error)
+    return text if text.strip() else type(error).__name__
+
+
+def _raise_if_full(error: Exception) -> None:
+    if isinstance(error, OSError) and error.errno in FULL:
+        raise error
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -264,61 +389,122 @@ def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
         folders[:] = sorted(set(folders) - set(links))
         for name in sorted([*names, *links]):
-            yield Path(place, name), os.lstat(os.path.join(place, name)).st_mode
+            with contextlib.suppress(OSError):  # gone by now
+                yield Path(place, name), os.lstat(os.path.join(place, name)).st_mode
 
 
-def _opened(entry: Entry, scratch: Path, depth: int = 0) -> Iterator[Entry]:
+def _opened(entry: Entry, scratch: Path, room: Room, depth: int = 0) -> Iterator[Entry]:
     """The entry, or, if it is a zip, what is in it."""
-    if entry.path.suffix.lower() != ".zip":
+    if entry.data is None or PurePosixPath(entry.name).suffix.lower() != ".zip":
         yield entry
     elif depth >= DEEPEST:
-        yield Entry(entry.path, entry.received, None, f"{shown(entry.path.name)}: zips in zips in zips are not opened")
+        yield replace(entry, data=None, problem=f"{shown(entry.name)}: zips in zips in zips are not opened")
     else:
-        yield from _unzipped(entry.data, entry.path, entry.received, scratch, depth)
+        try:
+            yield from _unzipped(entry, scratch, room, depth)
+        except Exception as error:  # whatever a zip may hold
+            _raise_if_full(error)
+            yield replace(entry, data=None, problem=f"{shown(entry.name)} is not a zip that can be opened ({_why(error)})")
 
 
-def _unzipped(archive: Path, at: PurePosixPath, received: datetime | None, scratch: Path, depth: int) -> Iterator[Entry]:
-    """What is in a zip. In one that a student made (`received` is given) sizes and times are the student's."""
-    name, when = shown(at.name or archive.name), received or datetime.now(UTC)
-    room, count = LARGEST_WORK, 0
+class Refused(Exception):
+    """An entry of a zip is left out; the text says why."""
+
+
+class Ended(Refused):
+    """The rest of a zip is left out, too."""
+
+
+def _unzipped(entry: Entry, scratch: Path, room: Room, depth: int) -> Iterator[Entry]:
+    """What is in a zip that a student made: its names, sizes and times are the student's."""
+    _check_directory(entry.data)
+    with zipfile.ZipFile(entry.data) as opened:
+        infos = [
+            info
+            for info in opened.infolist()
+            if not info.is_dir() and not _hidden(PurePosixPath(info.filename.replace("\\", "/")))
+        ]
+        infos.sort(key=lambda info: NOTEBOOK.fullmatch(PurePosixPath(info.filename).name) is None)  # if not all are taken
+        if not infos:
+            yield replace(entry, data=None, problem=f"{shown(entry.name)} holds no work")
+        for info in infos:
+            inner = _inner(info)
+            if room.files == 0:
+                told = f"{shown(entry.name)} holds more than {MOST_FILES} files; the rest was left out"
+                yield replace(entry, data=None, problem=told)
+                return
+            room.files -= 1
+            if inner is None or stat.S_ISLNK(info.external_attr >> 16):
+                what = "leads out of its folder" if inner is None else "is a link"
+                yield replace(entry, data=None, problem=f"{shown(info.filename)} {what} and was left out")
+                continue
+            member = replace(entry, inside=entry.inside / inner)
+            if len(member.inside.parts) > DEEPEST_FOLDER:
+                told = f"{shown(inner.name)} is in too many folders and was left out"
+                yield replace(entry, data=None, problem=told)
+                continue
+            try:
+                member = replace(member, data=_unpacked(opened, info, scratch, room))
+            except Ended:
+                told = f"{shown(entry.name)} unpacks to more than {LARGEST_WORK // 1_000_000} MB"
+                yield replace(entry, data=None, problem=told)
+                return
+            except Refused as refused:
+                member = replace(member, data=None, problem=str(refused))
+            except Exception as error:  # damage, a codec that is not known, a password
+                _raise_if_full(error)
+                member = replace(member, data=None, problem=f"{shown(inner.name)} cannot be unpacked ({_why(error)})")
+            yield from _opened(member, scratch, room, depth + 1)
+
+
+def _check_directory(archive: Path) -> None:
+    """A zip of a few MB can list millions of files, and all of the list would be read into memory."""
+    with archive.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - (1 << 16) - 200))
+        tail = file.read()
+    for mark, at, width in ((b"PK\5\6", 12, 4), (b"PK\6\6", 40, 8)):
+        for found in re.finditer(re.escape(mark), tail):
+            length = int.from_bytes(tail[found.start() + at : found.start() + at + width], "little")
+            if LARGEST_LIST < length <= size:
+                raise Refused("it lists too many files")
+
+
+def _unpacked(opened: zipfile.ZipFile, info: zipfile.ZipInfo, scratch: Path, room: Room) -> Path:
+    """The bytes of an entry in a new file. A notebook that is too large is unpacked without its outputs."""
+    name = info.filename.replace("\\", "/").rpartition("/")[2]
+    handle, place = tempfile.mkstemp(dir=scratch)
+    data = Path(place)
     try:
-        with zipfile.ZipFile(archive) as opened:
-            for info in opened.infolist():
-                if info.is_dir():
-                    continue
-                count += 1
-                inner = _inner(info)
-                when = received or _time(info)
-                if received is not None and count > MOST_FILES:
-                    yield Entry(at, when, None, f"{name} holds more than {MOST_FILES} files; the rest was left out")
-                    return
-                if inner is None or stat.S_ISLNK(info.external_attr >> 16):
-                    what = "leads out of its folder" if inner is None else "is a link"
-                    place = at if received else PurePosixPath(*(inner or PurePosixPath(shown(info.filename))).parts)
-                    yield Entry(place, when, None, f"{shown(info.filename)} {what} and was left out")
-                    continue
-                limit = min(LARGEST_FILE, room if received else LARGEST_FILE)
-                handle, place = tempfile.mkstemp(dir=scratch)
-                data = Path(place)
-                try:
-                    with os.fdopen(handle, "wb") as out, opened.open(info) as file:
-                        size = _pour(file, out, limit)
-                except (RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-                    yield Entry(at / inner, when, None, f"{shown(inner.name)} cannot be unpacked ({shown(error)})")
-                    continue
-                if size > limit:
-                    data.unlink()
-                    if limit < LARGEST_FILE:
-                        yield Entry(at, when, None, f"{name} unpacks to more than {LARGEST_WORK // 1_000_000} MB")
-                        return
-                    yield Entry(at / inner, when, None, f"{shown(inner.name)} unpacks to more than {limit // 1_000_000} MB")
-                    continue
-                room -= size
-                yield from _opened(Entry(at / inner, when, data), scratch, depth + 1)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        yield Entry(at, when, None, f"{name} is not a zip that can be opened ({shown(error)})")
+        with os.fdopen(handle, "wb") as out:
+            limit = min(LARGEST_FILE, room.kept, room.read)
+            with opened.open(info) as file:
+                size = _pour(file, out, limit)
+            room.read -= size
+            if size > limit and NOTEBOOK.fullmatch(name) and room.read > 0:
+                out.seek(0)
+                out.truncate()
+                with opened.open(info) as file:
+                    counted = _Counted(file, min(merge.LARGEST_FILE, room.read))
+                    try:
+                        kept, _ = pruned(counted.read, min(merge.LARGEST, room.kept), merge.CELLS + 1)
+                    except TooLarge:
+                        most = merge.LARGEST // 1_000_000
+                        raise Refused(f"{shown(name)} is larger than {most} MB without its outputs") from None
+                    except ValueError as error:
+                        raise Refused(f"{shown(name)} is larger than {limit // 1_000_000} MB, and no notebook") from error
+                    finally:
+                        room.read -= counted.size
+                size, limit = out.write(kept), len(kept)
+        if size > limit:
+            if limit < LARGEST_FILE:
+                raise Ended
+            raise Refused(f"{shown(name)} unpacks to more than {limit // 1_000_000} MB")
+    except BaseException:
+        data.unlink()
+        raise
+    room.kept -= size
+    return data
 
 
 def _pour(file, out, limit: int) -> int:
@@ -329,40 +515,69 @@ def _pour(file, out, limit: int) -> int:
     return size
 
 
+class _Counted:
+    def __init__(self, file, most: int):
+        self.file, self.most, self.size = file, most, 0
+
+    def read(self, count: int) -> bytes:
+        block = self.file.read(count)
+        self.size += len(block)
+        if self.size > self.most:
+            raise ValueError("too much")
+        return block
+
+
+def _clean(name: str) -> PurePosixPath:
+    """A path as text that can be written and compared."""
+    return PurePosixPath(unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode()))
+
+
 def _inner(info: zipfile.ZipInfo) -> PurePosixPath | None:
     """Where an entry says it is; None if that is outside."""
     name = info.filename.replace("\\", "/")
     if not info.flag_bits & 0x800:  # no flag for UTF-8, and many write it all the same
         with contextlib.suppress(UnicodeError):
             name = name.encode("cp437").decode("utf-8")
-    path = PurePosixPath(name)
+    path = _clean(name)
     if path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:/", name) or "\0" in name or not path.name:
         return None
     return path
 
 
+def _hidden(path: PurePosixPath) -> bool:
+    """Whether it is no work: what systems and editors leave, packages that were zipped with the course folder."""
+    return any(part in LEFT or (part.startswith(".") and part not in (".", "..")) for part in path.parts)
+
+
 def _time(info: zipfile.ZipInfo) -> datetime:
     """A zip has local times without a zone: those of the platform, taken as this machine's."""
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         return datetime(*info.date_time).astimezone(UTC)
     return datetime.now(UTC)
 
 
-def _student(path: PurePosixPath, chapters: list[Chapter]) -> tuple[str, str, PurePosixPath] | None:
-    """(student, the platform's number, the file's place in the work) of an export's entry; None if it is nobody's."""
-    parts = [part for part in path.parts if part not in (".", "__MACOSX")]
-    if "__MACOSX" in path.parts or not parts or any(part.startswith(".") for part in parts):
+def _owner(path: PurePosixPath, chapters: list[Chapter]) -> tuple[Who, PurePosixPath] | None:
+    """Whose an entry of an export is, and its place in the work; None if it is nobody's.
+
+    Only what the platform or the teacher wrote is looked at: what is in a student's zip cannot say whose it is.
+    """
+    parts = [part for part in path.parts if part != "."]
+    if not parts or _hidden(path):
         return None
     stems = {chapter.stem for chapter in chapters}
     for i, part in enumerate(parts):
         if match := MOODLE.fullmatch(part):
             rest = [match["file"]] if match["file"] else []
-            return _safe(match["student"]), match["number"], PurePosixPath(*rest, *parts[i + 1 :])
-        if (match := CANVAS.fullmatch(part)) and (i == 0 or parts[0].startswith("submi")):
-            return _safe(f"{match['student']}-{match['number']}"), "", PurePosixPath(match["file"], *parts[i + 1 :])
+            place = PurePosixPath(*rest, *parts[i + 1 :])
+            return Who("moodle", match["student"], match["number"] or ""), place if place.parts else PurePosixPath(part)
+    if len(parts) == 1 or (len(parts) == 2 and parts[0].lower().startswith("submi")):
+        if match := CANVAS.fullmatch(parts[-1]):
+            return Who("canvas", match["student"], match["number"]), PurePosixPath(match["file"] or match["entry"])
+        if match := CANVAS_ANONYMOUS.fullmatch(parts[-1]):
+            return Who("canvas", "anon", match["number"]), PurePosixPath(match["file"] or match["entry"])
     named = [i for i, part in enumerate(parts[:-1]) if part in stems]
     if named and named[0] > 0:  # …/<student>/<chapter>/…, nbgrader's own
-        return _safe(parts[named[0] - 1]), "", PurePosixPath(*parts[named[0] :])
+        return Who("", parts[named[0] - 1]), PurePosixPath(*parts[named[0] :])
     if named:  # <chapter>/<student>/…
         parts, prefix = parts[1:], parts[:1]
     else:
@@ -371,32 +586,70 @@ def _student(path: PurePosixPath, chapters: list[Chapter]) -> tuple[str, str, Pu
     if len(parts) == 1 and not (NOTEBOOK.fullmatch(parts[0]) or parts[0].lower().endswith(".zip")):
         return None  # a list of grades, a note: nobody's
     for stem in stems:
-        student = student.removesuffix(".zip").removesuffix(f"_{stem}").removesuffix(f"-{stem}")
-    return _safe(student), "", PurePosixPath(*prefix, *parts[1:]) if len(parts) > 1 else PurePosixPath(*prefix, parts[0])
+        student = re.sub(r"\.zip$", "", student, flags=re.IGNORECASE).removesuffix(f"_{stem}").removesuffix(f"-{stem}")
+    rest = parts[1:] if len(parts) > 1 else [] if parts[0].lower().endswith(".zip") else parts
+    return Who("", student or parts[0]), PurePosixPath(*prefix, *rest)
 
 
 def _safe(name: str) -> str:
     """A student's name as the name of a folder and in a gradebook."""
     name = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode())
     name = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in name).strip().lstrip(".")
-    return name.encode()[:100].decode(errors="ignore") or "unnamed"
+    return name.encode()[:100].decode(errors="ignore").strip() or "unnamed"
 
 
-def _sort(student: str, files: list[tuple[Entry, PurePosixPath]], chapters, export: Path, flags: list[str]) -> list[Collected]:
-    """Write the work of one student."""
-    placed: dict[str, list[tuple[Entry, PurePosixPath]]] = {}
-    loose: list[tuple[Entry, PurePosixPath]] = []
+def _placed(files: Work, chapters: list[Chapter]) -> dict[str, Work]:
+    """The files of one student by the assignment that they are for."""
+    placed: dict[str, Work] = {}
+    loose: Work = []
     for entry, place in files:
-        chapter = _chapter(entry, place, chapters)
-        placed.setdefault(chapter.stem, []).append((entry, place)) if chapter else loose.append((entry, place))
+        try:
+            chapter = _chapter(entry, place, chapters)
+        except Exception as error:  # whatever a notebook may hold
+            _raise_if_full(error)
+            chapter = None
+        if chapter is None:
+            loose.append((entry, place))
+            continue
+        if chapter.stem in place.parts[:-1]:
+            place = PurePosixPath(*place.parts[place.parts.index(chapter.stem) + 1 :])
+        placed.setdefault(chapter.stem, []).append((entry, place))
+    if len(placed) > 1:  # the course folder, zipped: chapters that were not begun are no hand-ins
+        begun = {stem: mine for stem, mine in placed.items() if not _untouched(mine, stem, chapters)}
+        placed = begun or placed
     if loose:  # data beside a notebook, what was refused
         placed.setdefault(next(iter(placed), chapters[0].stem), []).extend(loose)
-    done = []
-    for stem, mine in placed.items():
-        names = tuple(chapter.name for chapter in chapters if chapter.stem == stem)
-        chapter = next(chapter for chapter in chapters if chapter.stem == stem)
-        done.append(Collected(student, stem, flags + _write(chapter, names, student, mine, export)))
-    return done
+    return placed
+
+
+def _untouched(files: Work, stem: str, chapters: list[Chapter]) -> bool:
+    """Whether the notebooks are as they were released."""
+    released = {chapter.release for chapter in chapters if chapter.stem == stem and chapter.release.is_file()}
+    given = [_sources(path) for path in released]
+    mine = [_sources(entry.data) for entry, place in files if entry.data and NOTEBOOK.fullmatch(place.name)]
+    return not any(entry.problem for entry, _ in files) and all(sources is not None and sources in given for sources in mine)
+
+
+def _sources(path: Path) -> list[str] | None:
+    notebook = read_submission(path)[0]
+    return None if notebook is None else [cell.source.strip() for cell in notebook.cells]
+
+
+def _taken(
+    student: str, stem: str, files: Work, chapters: list[Chapter], export: Path, who: Who, flags: list[str], old: set[str]
+) -> Collected:
+    """Write the work of one student for one assignment; where they were called otherwise before, it is removed."""
+    names = tuple(chapter.name for chapter in chapters if chapter.stem == stem)
+    chapter = next(chapter for chapter in chapters if chapter.stem == stem)
+    try:
+        flags = flags + _write(chapter, names, student, files, export, who, flags)
+        for name in old:
+            _remove(chapter.folder("submitted", name))
+            record_of(chapter, name).unlink(missing_ok=True)
+        return Collected(student, stem, flags)
+    except Exception as error:  # one hand-in is never another's problem
+        _raise_if_full(error)
+        return Collected(student, stem, [*flags, f"it could not be put into submitted/ ({_why(error)})"], failed=True)
 
 
 def _chapter(entry: Entry, place: PurePosixPath, chapters: list[Chapter]) -> Chapter | None:
@@ -432,12 +685,19 @@ def _versioned(name: str, wanted: tuple[str, ...]) -> tuple[str, int] | None:
     return None
 
 
-def _write(chapter: Chapter, names: tuple[str, ...], student: str, files, export: Path) -> list[str]:
-    """Write one submission and its record; the sentences on what was odd."""
+def _write(
+    chapter: Chapter, names: tuple[str, ...], student: str, files: Work, export: Path, who: Who, before: list[str]
+) -> list[str]:
+    """Write one submission and its record; the sentences on what was odd, beside those from before."""
     flags = [entry.problem for entry, _ in files if entry.problem]
     files = [(entry, place) for entry, place in files if entry.data is not None]
-    while len({place.parts[0] for _, place in files}) == 1 and all(len(place.parts) > 1 for _, place in files):
-        files = [(entry, PurePosixPath(*place.parts[1:])) for entry, place in files]  # the folder that was zipped
+    flags += [f"{shown(place.name)}: a text entered at the platform is not graded" for _, place in files if place.name in TEXTS]
+    flags += [
+        f"{shown(place.name)} is an archive that is not opened; only zips are" for _, place in files if ARCHIVE.search(place.name)
+    ]
+    depth = min((len(place.parts) - 1 for _, place in files), default=0)
+    common = next((i for i in range(depth) if len({place.parts[i] for _, place in files}) > 1), depth)
+    files = [(entry, PurePosixPath(*place.parts[common:])) for entry, place in files]  # without the folder that was zipped
     latest: dict[PurePosixPath, tuple[tuple, Entry, PurePosixPath]] = {}
     for entry, place in files:
         if place.name == TIMESTAMP:
@@ -454,18 +714,32 @@ def _write(chapter: Chapter, names: tuple[str, ...], student: str, files, export
     folder = chapter.folder("submitted", student)
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".intake-", dir=folder.parent))
-    for target, (_, entry, _) in latest.items():
-        with contextlib.suppress(FileExistsError, NotADirectoryError, IsADirectoryError):  # two names that clash
-            (scratch / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(entry.data, scratch / target)
-    when = max((entry.received for _, entry, _ in latest.values()), default=None)
-    if when is not None:
-        (scratch / TIMESTAMP).write_text(f"{when:%Y-%m-%d %H:%M:%S} UTC\n")
-    scratch.chmod(0o755)
-    _remove(folder)
-    os.replace(scratch, folder)
-    record = {"received": f"{when:%Y-%m-%d %H:%M:%S} UTC" if when else None, "from": export.name, "flags": flags}
-    record_of(chapter, student).write_text(json.dumps(record, indent=1, ensure_ascii=False))
+    try:
+        for target, (_, entry, _) in latest.items():
+            try:
+                (scratch / target).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(entry.data, scratch / target)
+            except (OSError, ValueError, RecursionError) as error:  # a name too long, two names that clash
+                _raise_if_full(error)
+                flags.append(f"{shown(target.name)} was left out ({_why(error)})")
+        flags = flags[:FLAGS] + ([f"{len(flags) - FLAGS} more of this kind"] if len(flags) > FLAGS else [])
+        when = max((entry.received for _, entry, _ in latest.values()), default=None)
+        if when is not None:
+            (scratch / TIMESTAMP).write_text(f"{when:%Y-%m-%d %H:%M:%S} UTC\n")
+        scratch.chmod(0o755)
+        _remove(folder)
+        os.replace(scratch, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    record = {
+        "received": f"{when:%Y-%m-%d %H:%M:%S} UTC" if when else None,
+        "from": shown(export.name),
+        "flags": [*before, *flags],
+        "student": student,
+        "chapter": chapter.stem,
+        "who": asdict(who),
+    }
+    record_of(chapter, student).write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     return flags
 
 

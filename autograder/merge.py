@@ -14,8 +14,10 @@ from nbgrader.utils import compute_checksum, is_grade, is_solution
 
 from autograder.chapters import Chapter, bound_names, grade_id
 from autograder.course_folder import Release
+from autograder.pruned import Damaged, TooLarge, pruned
 
-LARGEST = 50_000_000  # bytes of a submitted notebook
+LARGEST = 50_000_000  # bytes of a submitted notebook without its outputs
+LARGEST_FILE = 1_000_000_000  # with them
 CELLS = 1000  # of a submitted notebook
 FLAGS = 50
 LONGEST = 100_000  # characters of a cell whose syntax tree is made: a tree takes a thousand times the memory
@@ -37,7 +39,10 @@ def shown(text: object) -> str:
 
 
 def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
-    """A submitted notebook, or None and one sentence that says why it cannot be read."""
+    """A submitted notebook without its outputs, and one sentence if something else was left out.
+
+    None and one sentence that says why, if it cannot be read.
+    """
     name = shown(path.name)
     try:
         kind = path.lstat().st_mode
@@ -45,17 +50,23 @@ def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
             if is_kind(kind):
                 return None, f"{name} is {what}, not a notebook file"
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-            raw = file.read(LARGEST + 1)
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST_FILE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None, f"{name} is larger than {LARGEST_FILE // 1_000_000} MB"
+            if not file.read(1 << 16).strip(b"\0 \t\r\n"):
+                return None, f"{name} is empty"
+            file.seek(0)
+            raw, left_out = pruned(file.read, LARGEST, CELLS + 1)  # one cell more than `merge` takes, so that it tells
     except OSError as error:
         return None, f"{name} cannot be read ({error.strerror or error})"
-    if len(raw) > LARGEST:
-        return None, f"{name} is larger than {LARGEST // 1_000_000} MB"
-    if not raw.strip(b"\0 \t\r\n"):
-        return None, f"{name} is empty"
+    except TooLarge:
+        return None, f"{name} is larger than {LARGEST // 1_000_000} MB without its outputs"
+    except Damaged as error:
+        return None, f"{name} is not a notebook ({error})"
+    except Exception as error:  # whatever a file may hold
+        return None, f"{name} is not a notebook ({type(error).__name__})"
     try:
         parsed = _parsed(raw)
-        if isinstance(parsed, dict) and isinstance(parsed.get("cells"), list):
-            del parsed["cells"][CELLS + 1 :]  # one more than `merge` takes, so that it tells
         notebook = nbformat.from_dict(parsed)
         if "worksheets" in notebook and "cells" not in notebook:
             notebook = nbformat.convert(notebook, 4)
@@ -63,7 +74,7 @@ def read_submission(path: Path) -> tuple[NotebookNode | None, str | None]:
         if not isinstance(cells, list):
             return None, f"{name} has no cells"
         notebook.cells = [tidied for cell in cells if (tidied := _cell(cell)) is not None]
-        return notebook, None
+        return notebook, f"left out of {name}: {', '.join(left_out)}" if left_out else None
     except Exception as error:  # whatever a file may hold
         return None, f"{name} is not a notebook ({type(error).__name__})"
 

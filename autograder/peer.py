@@ -410,7 +410,7 @@ class Peer:
         frames.send(self.sock, frame, bulk)
 
     def read(self):
-        return frames.receive(self.sock)
+        return frames.receive(self.sock, most=frames.BULK_LIMIT)
 
     def encode_other(self, encoder: Encoder, x):
         raise NotImplementedError

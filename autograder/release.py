@@ -1,5 +1,6 @@
 """From `source/` to `release/` through nbgrader, checked for leaks and for staleness."""
 
+import glob
 import logging
 import os
 import shutil
@@ -51,13 +52,19 @@ def generate(chapter: Chapter, release: Path, db_url: str) -> Path:
     config.CourseDirectory.release_directory = str(release)
     config.CourseDirectory.db_url = db_url
     config.GenerateAssignment.force = True
-    converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
     said = _Said()
-    converter.log = said.logger
-    try:
-        converter.start()
-    except (Exception, SystemExit) as error:
-        raise CourseError(f"{chapter.stem}: nbgrader could not make the release: {error}\n{said.text}") from error
+    with tempfile.TemporaryDirectory(prefix="course-") as scratch:
+        root = chapter.root
+        if glob.escape(str(root)) != str(root):  # nbgrader takes the folder's own name for a pattern
+            root = Path(scratch, "course")
+            root.symlink_to(chapter.root.resolve())
+        config.CourseDirectory.root = str(root)
+        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
+        converter.log = said.logger
+        try:
+            converter.start()
+        except (Exception, SystemExit) as error:
+            raise CourseError(f"{chapter.stem}: nbgrader could not make the release: {error}\n{said.text}") from error
     return release / chapter.stem
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from autograder import wire
+from autograder.ban import Ban, operators, written_in_python
 from autograder.guard import Guard, modules
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell, warm_shell
@@ -30,6 +31,8 @@ from autograder.wire import Decoder, Encoder
 from course.checks import changed_in_autograd, in_autograd, refusing
 
 GRACE = 2.0  # seconds that code gets to end by itself after its limit
+SLACK = 0.5  # seconds beyond a limit that a clock may be wrong by
+TIMERS = signal.ITIMER_PROF, signal.ITIMER_REAL  # of processor time, and of time on the clock
 OPERATORS = (
     *("len", "getitem", "setitem", "delitem", "contains", "iter", "next", "reversed", "call", "enter", "exit", "bool", "hash"),
     *(
@@ -90,6 +93,8 @@ def prepare() -> None:
     global _shell
     _shell = warm_shell("module://matplotlib_inline.backend_inline")
     modules("course")
+    operators()
+    written_in_python()
 
 
 def _no_input(prompt=""):
@@ -105,10 +110,10 @@ class Server(Peer):
         super().__init__(sock)
         self.shell = _shell or make_shell("module://matplotlib_inline.backend_inline")
         builtins.input = _no_input
-        self.guard = Guard()
+        self.guard, self.ban = Guard(), Ban()
         self.described, self.states = set(), []
         self.before = None
-        signal.signal(signal.SIGALRM, self._too_long)
+        self.clock = Clock()
 
     def run(self) -> None:
         """Answer questions until the other end is gone."""
@@ -116,40 +121,52 @@ class Server(Peer):
             frame, bulk = self.read()
             self.serve(frame, bulk)
 
-    def _too_long(self, *_):
-        raise TimeLimit(self.sentence)
-
     # ------------------------------------------------------------ what is asked
 
     def take_head(self, decoder: Decoder, head) -> None:
-        self.seconds, self.sentence, randomness, self.refused = head
+        limits, randomness, self.refused = head
+        if self.nested == 0:
+            self.clock.set(limits)
         for set_state, state in zip(SETTERS, randomness, strict=True):
             if state is not None:
                 set_state(decoder.decode(state))
 
     def guarded(self, what, decoder, values, inputs):
-        if self.nested > 1 or what == "gradients":  # inside a call that is watched already
-            return super().guarded(what, decoder, values, inputs)
-        shell = self.shell
-        self.before = randomness()
+        first = self.nested <= 1  # what is asked inside a call is watched by the call
+        if first:
+            self.ban.set(() if what in ("cell", "gradients", "guard") else self.refused)
+        if not first or what == "gradients":  # what is printed belongs to the call that is running
+            around = contextlib.nullcontext()
+        else:
+            self.before = randomness()
+            around = self._first()
         try:
-            with shell.captured(), refusing(() if what == "cell" else self.refused, None):
+            with around:
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, self.seconds)
+                    self.clock.start()
                     value = getattr(self, f"do_{what}")(decoder, values, inputs)
                     result = self.told(value, inputs)
                 finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    self.clock.stop()
+                self.clock.check()
+            if first and (refused := self.ban.met()):
+                raise refused
         except BaseException as error:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            result = self.failed(error)
+            self.clock.stop()
+            result = self.failed(self.ban.met(error) if first else error)
         return result
 
+    @contextlib.contextmanager
+    def _first(self):
+        with self.shell.captured(), refusing(self.ban.names, None):
+            yield
+
     def give_tail(self, encoder: Encoder):
+        self.clock.stop()  # the last of what the student's code had part in
         outputs = self.shell.outputs
         text = json.dumps(outputs, default=str, skipkeys=True) if outputs else None
         used = [a != b for a, b in zip(self.before or (), randomness(), strict=False)]
-        return [text, used, self.guard.taken()]
+        return [text, used, self.guard.taken(), self.clock.own, processor_time()]
 
     def do_cell(self, decoder, values, inputs):
         """Run a cell of the notebook; its outputs go with the answer."""
@@ -211,6 +228,9 @@ class Server(Peer):
         if allowed is None:
             self.guard.lift()
         else:
+            if os.getpid() == 1:  # in the sandbox: a process of an earlier cell could call for an answer what is withheld here
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
             self.guard.set(allowed)
 
     # ------------------------------------------------------------ what is sent
@@ -220,7 +240,7 @@ class Server(Peer):
 
     def encode_error(self, encoder, error):
         if isinstance(error, TimeLimit):
-            return ["TimeLimit", None, None, self.sentence, [], None, None]
+            return ["TimeLimit", None, None, str(error), [], None, None]
         return super().encode_error(encoder, error)
 
     def encode_other(self, encoder: Encoder, x):
@@ -330,16 +350,20 @@ class Server(Peer):
             torch.nn.Module.__init__(thing)
         return _filled(thing, state)
 
+    def ask(self, what, *values, also=()):
+        """The limits wait: this is not the student's time, and an interrupted question would leave the ends out of step."""
+        running = self.clock.stop()
+        try:
+            return super().ask(what, *values, also=also)
+        finally:
+            if running:
+                self.clock.start()
+
     def ask_tests(self, what, *values):
-        """Ask the tests' side; the time limit waits, since an interrupted question would leave the ends out of step."""
-        start, (left, _) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, 0)
         try:
             return self.ask(what, *values)
         except Failed as failed:
             raise self._rebuilt(*failed.told) from None
-        finally:
-            if left:
-                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.01))
 
     def _rebuilt(self, decoder, told):
         known, _, args, text, *_ = told
@@ -349,6 +373,53 @@ class Server(Peer):
             if str(error) == text:
                 return error
         return kind(text)
+
+
+class Clock:
+    """Takes the time of the student's own code, and stops it by a TimeLimit when a question has taken too much.
+
+    Attributes:
+        own: seconds of processor time that the student's code has taken in this process.
+    """
+
+    def __init__(self):
+        self.own, self.began, self.left, self.sentences = 0.0, None, [0.0, 0.0], ("", "")
+        signal.signal(signal.SIGPROF, lambda *_: self._over(0))
+        signal.signal(signal.SIGALRM, lambda *_: self._over(1))
+
+    def set(self, limits) -> None:
+        """Begin a question: [seconds, sentence] of processor time and of time on the clock."""
+        self.left, self.sentences = [seconds for seconds, _ in limits], [sentence for _, sentence in limits]
+
+    def start(self) -> None:
+        """From here on the student's code runs."""
+        self.began = processor_time(), time.monotonic()
+        for timer, left in zip(TIMERS, self.left, strict=True):
+            signal.setitimer(timer, max(left, 0.01))
+
+    def stop(self) -> bool:
+        """From here on it does not. Whether it did."""
+        if self.began is None:
+            return False
+        for timer in TIMERS:
+            signal.setitimer(timer, 0)
+        used = [now - before for now, before in zip((processor_time(), time.monotonic()), self.began, strict=True)]
+        self.left, self.began = [left - x for left, x in zip(self.left, used, strict=True)], None
+        self.own += used[0]
+        return True
+
+    def check(self) -> None:
+        """Raise if more was taken than there was: by processes that the student's code started, say."""
+        if self.left[0] < -SLACK:
+            self._over(0)
+
+    def _over(self, which: int):
+        raise TimeLimit(self.sentences[which])
+
+
+def processor_time() -> float:
+    """Seconds of this process, of all its threads, and of those that it started and has waited for."""
+    return time.process_time() + sum(os.times()[2:4])
 
 
 class Foreign:

@@ -16,11 +16,12 @@ from nbgrader.utils import is_solution
 
 from autograder.chapters import SAME_AS, Chapter, grade_id, tags
 from autograder.feedback import READ, known_score, said, tasks
-from autograder.gradebook import opened, told
+from autograder.gradebook import of_all, opened, told
 from autograder.similarity import Pair, alike, runs
 
 HEADER = ("student", "chapter", "exercise", "score", "max")
 FEW = 30  # students; with fewer, a discrimination says little
+COMPARED = 500_000  # characters of a submission
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -37,7 +38,10 @@ class Person:
 
 @dataclass
 class Work:
-    """What one student got for one chapter. Scores are by exercise, None where a teacher has yet to read the answer."""
+    """What one student got for one chapter. Scores are by exercise, None where a teacher has yet to read the answer.
+
+    `broken` says why the graded notebook could not be read, if so: then only the gradebook's scores are known.
+    """
 
     person: Person
     chapter: Chapter
@@ -48,6 +52,7 @@ class Work:
     flags: list[str] = field(default_factory=list)
     seconds: float | None = None
     wording: set[tuple] = field(default_factory=set)
+    broken: str = ""
 
     @property
     def total(self) -> float:
@@ -81,8 +86,14 @@ def collect(chapters: list[Chapter], db_url: str) -> list[Work]:
                     submission.late_submission_penalty or 0.0,
                 )
                 path = chapter.folder("autograded", who.id) / f"{chapter.name}.ipynb"
-                if path.is_file():
-                    _read(work, nbformat.read(path, as_version=4), known, given)
+                try:
+                    if path.is_file():
+                        _read(work, nbformat.read(path, as_version=4), known, given)
+                except Exception as error:  # one student's notebook is never another's problem
+                    if of_all(error):
+                        raise
+                    work.broken = f"the graded notebook cannot be read ({type(error).__name__}); grade it again with --again"
+                    work.flags.append(work.broken)
                 works.append(work)
     return works
 
@@ -97,7 +108,12 @@ def _read(work: Work, notebook: NotebookNode, known: dict[str, str], given: set[
 
 
 def _code(notebook: NotebookNode, wanted) -> list[str]:
-    return [cell.source for cell in notebook.cells if cell.cell_type != "raw" and wanted(cell)]
+    found, left = [], COMPARED
+    for cell in notebook.cells:
+        if cell.cell_type != "raw" and wanted(cell):
+            found.append(cell.source[:left])
+            left -= len(found[-1])
+    return found
 
 
 def _released(chapter: Chapter) -> list[str]:

@@ -12,18 +12,21 @@ the memory and pids cgroup and /proc, which `autograder doctor` tells of.
 """
 
 import contextlib
+import math
 import os
 import platform
 import resource
 import signal
 import site
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder import syscalls
 from autograder.chapters import CourseError
+from autograder.guard import OPEN
 
 KINDS = ("full", "none")
 WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
@@ -48,12 +51,20 @@ class SandboxError(CourseError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use. Times are wall time in seconds, sizes are bytes."""
+    """What a submission may use. Sizes are bytes, times are seconds of processor time that its own code takes.
+
+    A busy machine takes none of it, nor does a test's function that an answer calls, or the way there and back.
+    """
 
     call: float = 10.0
     """One call of a student's function by a test."""
     cell: float = 30.0
+    """One cell of the student's, and all calls of one test cell together; the tests of a cell have as much for themselves."""
     notebook: float = 300.0
+    patience: float = 4.0
+    """So many times a limit may pass on the clock before what sleeps, waits or hangs is ended."""
+    callbacks: int = 20_000
+    """How often one call of a student's function may call functions of the tests."""
     memory: int = 4 << 30
     """Address space of a process, beyond that of the environment; of all processes together where there is a cgroup."""
     processes: int = 64
@@ -64,6 +75,11 @@ class Limits:
     open_files: int = 256
     output: int = 1_000_000
     """Characters of a cell's outputs."""
+
+    @property
+    def processor(self) -> int:
+        """Seconds of processor time of one process, with what goes on in the background and the way to the tests and back."""
+        return math.ceil(2 * self.notebook) + 10
 
 
 @contextlib.contextmanager
@@ -123,6 +139,7 @@ def _build(root: str) -> None:
         else:
             show(path)
             show(os.path.realpath(path))
+    _hide_answers(root)
     package = str(Path(__file__).resolve().parent)
     if any(package.startswith(other + "/") for other in shown):  # installed beside the environment's packages
         syscalls.mount_new("tmpfs", root + package, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4k")
@@ -143,6 +160,30 @@ def _build(root: str) -> None:
     Path(root + "/etc/passwd").write_text(f"student:x:{STUDENT}:{STUDENT}:student:{WORK}:/bin/sh\n")
     Path(root + "/etc/group").write_text(f"student:x:{STUDENT}:\n")
     syscalls.bind("/proc", root + "/proc")  # a new /proc may be mounted in a user namespace only where one is seen already
+
+
+def _hide_answers(root: str) -> None:
+    """Leave of the modules of `course` that hold answers the names of their files: they are imported already."""
+    import course
+
+    package = Path(course.__file__).resolve().parent
+    inside = Path(f"{root}{package}")
+    syscalls.mount_new("tmpfs", str(inside), syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=1m")
+    for path in sorted(package.iterdir()):
+        target = inside / path.name
+        if path.is_dir() and (path.name in OPEN or not any(path.glob("*.py"))):
+            if path.name != "__pycache__":
+                target.mkdir()
+                syscalls.bind(str(path), str(target))
+        elif path.is_dir():
+            target.mkdir()
+            for file in path.glob("*.py"):
+                (target / file.name).touch()
+        else:
+            target.touch()
+            if path.stem in OPEN or path.name == "__init__.py":
+                syscalls.bind(str(path), str(target))
+    syscalls.make_read_only(str(inside))
 
 
 def _change_root() -> None:
@@ -274,6 +315,7 @@ def set_limits(limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file_size,
         resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CPU: limits.processor,
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         bounds[resource.RLIMIT_MSGQUEUE] = 0
@@ -310,3 +352,66 @@ def lock() -> None:
         syscalls.die_with_parent(signal.SIGKILL)  # a change of capabilities may have cleared it
     with needs("a filter of system calls (seccomp)"):
         syscalls.refuse_system_calls()
+
+
+def tests_paths() -> list[str]:
+    """What a process that runs tests reads: its working folder, its packages, this Python, and what tells of the machine."""
+    here = os.getcwd()
+    packages = [path for path in map(os.path.abspath, sys.path) if os.path.isdir(path) and not f"{here}/".startswith(f"{path}/")]
+    machine = ["/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/dev/null", "/dev/urandom", _TOP]
+    return [here, str(Path(__file__).resolve().parent), *environment_paths(), *packages, *machine]
+
+
+def confine_tests(paths: list[str]) -> bool:
+    """Shut in a process that runs tests: what a student could make of it would have no way out.
+
+    It keeps what is open. It can start no process, reach no other one and no network, and write only into a small
+    folder of its own; it has no capabilities, and is nobody where root called and nobody may read what it needs.
+
+    Args:
+        paths: what it may read, where the kernel can keep it to that.
+
+    Returns:
+        Whether the kernel can.
+
+    Raises:
+        SandboxError: naming the part that the kernel does not allow.
+    """
+    if platform.machine() not in syscalls.MACHINES:
+        raise SandboxError("a filter of system calls", f"its numbers on {platform.machine()} are not known here")
+    with needs("a mount namespace"):
+        try:
+            syscalls.unshare(syscalls.CLONE_NEWNS)
+        except PermissionError:  # not root, or root of a container
+            enter_user_namespace()
+            syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.make_private("/")
+        syscalls.make_read_only("/", devices=True)
+        syscalls.mount_new("tmpfs", _TOP, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=1777,size=64m,nr_inodes=1000")
+        tempfile.tempdir = os.environ["TMPDIR"] = _TOP
+    with needs("giving up capabilities"):
+        syscalls.no_new_privileges()
+        kept = syscalls.see_only(paths)
+        if os.geteuid() == 0:
+            with contextlib.suppress(PermissionError):  # root of a container, which may have few capabilities
+                syscalls.drop_bounding_set()
+            _become_nobody_who_reads([os.getcwd(), os.path.dirname(__file__), sys.prefix, sys.base_prefix])
+        syscalls.set_capabilities()
+    with needs("a filter of system calls (seccomp)"):
+        syscalls.refuse_system_calls(tests=True)
+    return kept
+
+
+def _become_nobody_who_reads(folders: list[str]) -> None:
+    """Change from root to an unprivileged user, unless this one could not read the folders: a home may be closed."""
+    with contextlib.suppress(OSError):  # no such user in this user namespace
+        os.setgroups([])
+        os.setegid(NOBODY)
+        os.seteuid(NOBODY)
+        reads = all(os.access(folder, os.R_OK | os.X_OK, effective_ids=True) for folder in folders)
+        os.seteuid(0)
+        os.setegid(0)
+        if reads:
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            syscalls.own_proc_files()

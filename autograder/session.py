@@ -6,10 +6,12 @@ student's process, within the limits. Whatever that process sends, nothing here 
 stand-ins are compared by what they are, and results are plain values or stand-ins again.
 """
 
+import builtins
 import inspect
 import itertools
 import json
 import linecache
+import math
 import random
 import re
 import sys
@@ -38,6 +40,7 @@ OUTPUT_LIMIT = 2_000_000  # characters of the outputs of a cell
 NESTING = 20  # of calls there and back
 BREACHES = 2  # limits hit in one test cell, after which its other calls are not made
 RESTARTS = 40  # of the student's process in one notebook
+CROSSING = 0.01  # seconds that a call back may take on its way there and back
 CLASSES = 1000  # of one student
 READING = (
     *("len", "getitem", "contains", "iter", "next", "reversed", "call", "enter", "exit", "bool", "int", "float", "index"),
@@ -64,7 +67,7 @@ class Session(Peer):
     Args:
         student: its `start()` gives the socket of a fresh student's process, its `end()` ends that process
             and says how it had ended by itself, if it had.
-        limits: seconds of a call, a cell and the notebook.
+        limits: of a call, a cell and the notebook.
         classes: the names of classes that the source's answers define: their operators may be used.
     """
 
@@ -72,8 +75,12 @@ class Session(Peer):
 
     def __init__(self, student, limits, classes: frozenset[str] = frozenset()):
         self.student, self.limits, self.asked_for = student, limits, classes
-        self.end = time.monotonic() + limits.notebook
+        self.end = time.monotonic() + limits.patience * limits.notebook
+        self.used = self.test_used = 0.0  # seconds of the student's own code: in all, and in this test cell
+        self.own = self.total = 0.0  # seconds that its process has told: of the student's own code, and with all else
+        self.replaying = False
         self.flags: list[str] = []
+        self.hit: list[str] = []  # of the flags, those that say of a limit
         self.finished: list[str] = []  # cells to be run again in a new process
         self.allowed: list[str] | None = None
         self.generation = self.starts = 0
@@ -96,14 +103,13 @@ class Session(Peer):
 
     def run_cell(self, source: str) -> list[NotebookNode]:
         """Run a cell of the student's notebook in the student's process, and give its outputs."""
-        said, limit, self.subject = [], self.limits.cell, "a cell"
+        said, self.subject = [], "a cell"
         self.show = said.append
         try:
-            self._ask(
-                "cell", source, limit=limit, sentence=f"The cell took longer than its limit of {limit:g} s and was stopped."
-            )
-            if any(output.get("ename") == "TimeLimit" for output in said):
-                self._flag(self.sentence)
+            self._ask("cell", source, limit=self.limits.cell, subject="The cell")
+            stopped = [str(output.get("evalue")) for output in said if output.get("ename") == "TimeLimit"]
+            if stopped:
+                self.flag(self._sentence(stopped[0]), limit=True)
             else:
                 self.finished.append(source)
         except Exception as error:  # its answer could not be told
@@ -131,7 +137,8 @@ class Session(Peer):
     @contextmanager
     def testing(self, show: Callable[[NotebookNode], None], allowed: list[str]) -> Iterator[None]:
         """While a test cell runs: its limits hold, the course is withheld, and what calls print goes to `show`."""
-        self.test_end, self.breaches, self.allowed = time.monotonic() + self.limits.cell, 0, allowed
+        self.test_end = time.monotonic() + self.limits.patience * self.limits.cell
+        self.test_used, self.breaches, self.allowed = 0.0, 0, allowed
         try:
             if self.sock is not None:
                 self.ask("guard", allowed)
@@ -174,19 +181,16 @@ class Session(Peer):
             Stopped: if a limit was hit or the process ended; whatever the student's code raised, rebuilt.
         """
         __tracebackhide__ = True
-        limit = self.limits.call
         if self.nested == 0:
             self.subject = _subject(what, values)
-        sentence = f"{self.subject} took longer than {limit:g} s and was stopped."
-        return self._ask(what, *values, also=also, limit=limit, sentence=sentence)
+        return self._ask(what, *values, also=also, limit=self.limits.call, subject=self.subject)
 
-    def _ask(self, what: str, *values, limit: float, sentence: str, also=()):
+    def _ask(self, what: str, *values, limit: float, subject: str, also=()):
         __tracebackhide__ = True
         if self.nested == 0:
-            limit, sentence = self._left(limit, sentence)
+            self._left(limit, subject)  # raises before a process is started
             self._awake()
-            self.seconds, self.sentence = limit, sentence
-            self.deadline = time.monotonic() + limit + GRACE
+            self._begin(self._left(limit, subject))
         elif self.sock is None:
             raise Stopped(LOST)
         try:
@@ -194,16 +198,16 @@ class Session(Peer):
         except Failed as failed:
             told = failed.told
         except Late:
-            raise self.lose(self.sentence) from None
+            raise self.lose(self.over, limit=True) from None
         except Closed:
             raise self.lose(None) from None
         except Exception as error:
             if self.writing:  # what the tests wanted to hand over
                 raise error if not isinstance(error, WireError) else ValueError(f"an argument is too large: {error}") from None
             raise self.lose(f"{NO_ANSWER} ({error if isinstance(error, WireError) else type(error).__name__}).") from None
-        except BaseException:
-            if self.nested == 0 and self.sock is not None:  # a limit of the tests: the ends are out of step
-                self.lose("The tests took too long.")
+        except BaseException as error:  # a limit of the tests, or of the student in a call back: the ends are out of step
+            if self.nested == 0 and self.sock is not None:
+                self.lose(str(error) if isinstance(error, Stopped) else "The tests ended early.")
             raise
         try:
             error = self._rebuilt(*told)
@@ -211,39 +215,87 @@ class Session(Peer):
             raise self.lose(f"{NO_ANSWER} ({type(problem).__name__}).") from None
         raise error
 
-    def _left(self, limit: float, sentence: str) -> tuple[float, str]:
-        """The seconds that are left for a question, and what is said when they are over."""
-        now = time.monotonic()
-        if now > self.end:
-            raise Stopped(f"The notebook took longer than its limit of {self.limits.notebook:g} s.")
-        if self.test_end is not None:
-            if self.breaches >= BREACHES:
-                raise Stopped(f"{self.subject} was not called again, since it had to be stopped before.")
-            if now > self.test_end:
-                raise Stopped(
-                    f"The tests took longer than the limit of {self.limits.cell:g} s, so {self.subject} was not called again."
-                )
-            if self.test_end - now < limit:
-                limit, sentence = self.test_end - now, f"The tests took longer than the limit of {self.limits.cell:g} s."
-        if self.end - now < limit:
-            limit, sentence = self.end - now, f"The notebook took longer than its limit of {self.limits.notebook:g} s."
-        return max(limit, 0.05), sentence
+    def _left(self, limit: float, subject: str) -> list[tuple[float, str]]:
+        """The seconds that are left for a question, of processor time and on the clock, and what is said when they are over.
 
-    def lose(self, why: str | None) -> Stopped:
-        """Give the student's process up; the next question starts a new one."""
-        self.breaches += 1
+        Raises:
+            Stopped: if there are none.
+        """
+        if self.test_end is not None and self.breaches >= BREACHES:
+            raise Stopped(f"{self.subject} was not called again, since it had to be stopped before.")
+        now, patience = time.monotonic(), self.limits.patience
+        own = [(limit, f"{subject} took longer than {limit:g} s of processor time and was stopped.")]
+        clock = [(patience * limit, f"{subject} was not done after {patience * limit:g} s and was stopped.")]
+        wholes = [("The notebook", self.limits.notebook, self.used, self.end)]
+        if self.test_end is not None:
+            wholes.append(("What one test called", self.limits.cell, self.test_used, self.test_end))
+        for what, most, used, end in wholes:
+            own.append((most - used, f"{what} took longer than its limit of {most:g} s of processor time."))
+            clock.append((end - now, f"{what} was not done after {patience * most:g} s."))
+        left = [min(own), min(clock)]
+        for seconds, sentence in left:
+            if seconds <= 0:
+                self.flag(sentence, limit=True)
+                raise Stopped(sentence)
+        return left
+
+    def _begin(self, left: list[tuple[float, str]]) -> None:
+        """Set the clocks for a question."""
+        now = time.monotonic()
+        self.left, self.called_back = left, 0
+        self.before = self.total
+        self.deadline = now + left[1][0] + GRACE
+        self.latest = max(min(self.end, self.test_end or self.end) + GRACE, self.deadline)  # whatever is called back
+        self.look = min(now + left[0][0] + GRACE, self.deadline)  # when it can have hit its limit of processor time
+        self.over = left[1][1]
+
+    def _taken(self) -> bool:
+        """Whether the student's process has taken the processor time of this question; if not, when to look again."""
+        total = self.student.cpu()
+        if total is not None:
+            allowed = self.left[0][0] + CROSSING * self.called_back + GRACE / 2
+            taken = total - self.before
+            if taken > allowed:
+                self.over = self.left[0][1]
+                return True
+            self.look = time.monotonic() + allowed - taken + GRACE / 2
+        else:
+            self.look = self.deadline
+        return False
+
+    def _count(self, own, total) -> None:
+        """Add what the student's process tells of its time. A lie gains no more than the limits on the clock leave."""
+        if not all(type(x) is float and 0 <= x < math.inf for x in (own, total)):
+            raise WireError("no time")
+        taken, self.own, self.total = max(own - self.own, 0.0), own, total
+        if not self.replaying:
+            self.used, self.test_used = self.used + taken, self.test_used + taken
+
+    def _sentence(self, said: str) -> str:
+        """The sentence of the limit that the student's process says was hit."""
+        return self.left[said == self.left[1][1]][1]
+
+    def lose(self, why: str | None, limit: bool = False) -> Stopped:
+        """Give the student's process up; the next question starts a new one.
+
+        Args:
+            limit: whether a limit was hit.
+        """
         if self.sock is not None:
+            self.breaches += 1
             self.sock.close()
             self.sock = None
             ended = self.student.end()
             self.why = why or f"The process that ran {self.subject} {ended or 'ended'}."
-            self._flag(self.why)
+            self.flag(self.why, limit)
         return Stopped(self.why or LOST)
 
-    def _flag(self, sentence: str) -> None:
+    def flag(self, sentence: str, limit: bool = False) -> None:
+        """Note what a teacher should know, and whether it is a limit that was hit."""
         sentence = sentence[0].lower() + sentence[1:].rstrip(".")
-        if sentence not in self.flags and len(self.flags) < 100:
-            self.flags.append(sentence)
+        for flags in (self.flags, self.hit) if limit else (self.flags,):
+            if sentence not in flags and len(flags) < 100:
+                flags.append(sentence)
 
     def _awake(self) -> None:
         """Have a student's process, in which all finished cells have run."""
@@ -254,18 +306,19 @@ class Session(Peer):
         self.starts += 1
         self.forget()
         self.sock = self.student.start()
-        again, test_end, show = self.finished[:], self.test_end, self.show
-        self.test_end, self.show = None, lambda output: None
+        self.own = self.total = 0.0
+        start, again, test_end, show = time.monotonic(), self.finished[:], self.test_end, self.show
+        self.test_end, self.show, self.replaying = None, lambda output: None, True
         try:
             for source in again:
                 with suppress(Exception):
-                    self._ask("cell", source, limit=self.limits.cell, sentence="A cell took too long when it was run again.")
+                    self._ask("cell", source, limit=self.limits.cell, subject="A cell that was run again")
             if self.allowed is not None:
                 self.ask("guard", self.allowed)
         finally:
-            self.test_end, self.show = test_end, show
+            self.test_end, self.show, self.replaying = test_end, show, False
             if test_end is not None:  # replaying is not the test's time
-                self.test_end = max(test_end, time.monotonic() + min(self.limits.call, self.limits.cell) / 2)
+                self.test_end = test_end + time.monotonic() - start
 
     def _rebuilt(self, decoder: Decoder, told) -> BaseException:
         """An exception like the one that the student's code raised."""
@@ -273,9 +326,9 @@ class Session(Peer):
         if type(text) is not str or type(known) is not str:
             raise WireError("no error")
         if known == "TimeLimit":
-            self.breaches += 1
-            self._flag(self.sentence)
-            return Stopped(self.sentence)
+            self.breaches += self.nested == 0  # a call back that is stopped stops the call, which counts
+            self.flag(self._sentence(text), limit=True)
+            return Stopped(self._sentence(text))
         kind = known_error(known)
         if not issubclass(kind, Exception):
             return Stopped(f"{self.subject} ended with {kind.__name__}.")
@@ -323,12 +376,24 @@ class Session(Peer):
 
     def write(self, frame, bulk):
         self.writing = True
-        frames.send(self.sock, frame, bulk, self.deadline)
+        frames.send(self.sock, frame, bulk, self.deadline, frames.BULK_LIMIT)  # a cell of any length
         self.writing = False
 
     def read(self):
         self.writing = False
+        while self.look < self.deadline and not frames.ready(self.sock, self.look):
+            if self._taken():
+                raise Late
         return frames.receive(self.sock, self.deadline)
+
+    def serve(self, frame, bulk):
+        """A call back: what it takes is not the time of the call that it comes from, but the test's and the notebook's."""
+        start = time.monotonic()
+        self.called_back += 1
+        super().serve(frame, bulk)
+        if self.called_back <= self.limits.callbacks:
+            more = time.monotonic() - start + CROSSING
+            self.deadline, self.look = min(self.deadline + more, self.latest), self.look + more
 
     def head(self, encoder):
         self.writing = True
@@ -336,17 +401,18 @@ class Session(Peer):
         known = self.last or (None,) * len(now)
         self.last = now
         fresh = [encoder.encode(get()) if a != b else None for get, a, b in zip(GETTERS, now, known, strict=True)]
-        return [self.seconds, self.sentence, fresh, list(self.refused)]
+        return [self.left, fresh, list(self.refused)]
 
     def tail(self, decoder, tail):
-        text, used, withheld = tail
+        text, used, withheld, own, total = tail
+        self._count(own, total)
         for step, was_used in zip(STEPS, used, strict=True):
             if was_used is True:  # ours moves too, so that seeding it as before is seen to be a change
                 step()
         if any(used):
             self.last = randomness()
         for name in withheld:
-            self._flag(f"an answer called {str(name)[:100]}, which is withheld while tests run")
+            self.flag(f"an answer called {str(name)[:100]}, which is withheld while tests run")
         if text is not None:
             for output in outputs(text):
                 self.show(output)
@@ -361,6 +427,8 @@ class Session(Peer):
         try:
             if self.nested > NESTING:
                 raise RecursionError(f"calls there and back are nested more than {NESTING} deep")
+            if self.called_back > (most := self.limits.callbacks):
+                raise RuntimeError(f"one call may use the functions that it is given {most:,} times, not more")
             return self.told(getattr(self, f"do_{what}")(decoder, values, inputs), inputs)
         except Exception as error:
             return self.failed(error)
@@ -763,7 +831,7 @@ def _name(x) -> str:
 def _known(module, qualname):
     """A class that both sides have, of the few that may be named."""
     if module == "builtins":
-        found = getattr(__import__("builtins"), qualname, None) if type(qualname) is str else None
+        found = getattr(builtins, qualname, None) if type(qualname) is str else None
         if isinstance(found, type):
             return found
     if module == "numpy" and type(qualname) is str:

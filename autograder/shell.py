@@ -9,11 +9,14 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Callable
 from types import CodeType
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.text import LSString, SList
 from nbformat import NotebookNode, from_dict
 from traitlets import Type
 from traitlets.config import Config
@@ -21,6 +24,11 @@ from traitlets.config import Config
 OUTPUT_LIMIT = 1_000_000  # characters a cell
 TAIL = 20_000  # characters that are kept of the end of what is longer: a test says its result last
 ERROR_LIMIT = 20_000  # characters of an error
+NEED_A_SHELL = {"!", "!!", "sx", "system", "bash", "sh", "script", "cmd", "pip", "conda", "mamba", "micromamba", "uv"}
+NEED_A_SHELL |= {"python", "python2", "python3", "pypy", "perl", "ruby", "killbgscripts"}
+NEED_A_PERSON = {"debug", "pdb", "edit", "ed"}
+RUN_PYTHON = {"time", "timeit", "prun", "run", "rerun", "macro", "capture"}
+"""Magics whose errors are those of the code that they run."""
 
 
 def new_output(kind: str, **fields) -> NotebookNode:
@@ -118,8 +126,55 @@ class NotebookShell(InteractiveShell):
     def enable_gui(self, gui=None):
         pass
 
+    def enable_matplotlib(self, gui=None):
+        """Figures are shown inline, whatever a notebook asks for."""
+        return super().enable_matplotlib("inline")
+
     def ask_exit(self):
         pass
+
+    # ------------------------------------------------------------ shell lines and magics
+
+    def system(self, cmd):
+        """`!cmd`: a sentence, and the cell goes on."""
+        self._not_run(f"!{cmd}")
+        self.user_ns["_exit_code"] = 127  # what a shell says of a program that it does not find
+
+    system_piped = system_raw = system
+
+    def getoutput(self, cmd, split=True, depth=0):
+        """`x = !cmd`: a sentence, and nothing as its output."""
+        self._not_run(f"!{cmd}")
+        return SList() if split else LSString()
+
+    def _not_run(self, what: str) -> None:
+        print(f"There is no shell here, so this was not run: {what[:200]}")
+
+    def run_line_magic(self, magic_name, line, _stack_depth=1):
+        return self._magic(
+            magic_name, f"%{magic_name} {line}", lambda: InteractiveShell.run_line_magic(self, magic_name, line, _stack_depth + 3)
+        )
+
+    def run_cell_magic(self, magic_name, line, cell):
+        return self._magic(
+            magic_name, f"%%{magic_name} {line}", lambda: InteractiveShell.run_cell_magic(self, magic_name, line, cell)
+        )
+
+    def _magic(self, name: str, text: str, run: Callable[[], object]) -> object:
+        """Run a magic. One that is not known or cannot work here says so, and the cell goes on."""
+        if name in NEED_A_SHELL:
+            self._not_run(text.strip())
+            return None
+        if name in NEED_A_PERSON:
+            print(f"Nobody is here to answer, so this was not run: {text.strip()[:200]}")
+            return None
+        try:
+            return run()
+        except Exception as error:
+            if name in RUN_PYTHON and not isinstance(error, UsageError):
+                raise
+            print(f"{type(error).__name__}: {error}"[:ERROR_LIMIT], file=sys.stderr)
+            return None
 
     def run(self, source: str) -> list[NotebookNode]:
         """Run one cell and return its outputs. Errors are outputs too."""

@@ -16,6 +16,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 
+from autograder.chapters import as_python
+
 RUN = 5  # tokens
 RARE, MOST = 0.2, 20  # a run that more of the class have than this share, or than this many, is common wording
 LEAST = 20  # rare runs that two submissions must share
@@ -44,6 +46,7 @@ class Pair:
 def tokens(source: str) -> list[str]:
     """The tokens of a piece of Python, or the words of what is no Python."""
     try:
+        source = as_python(source)
         chosen = _chosen(ast.parse(source))
         found = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type not in SKIPPED]
     except (SyntaxError, tokenize.TokenError, ValueError, RecursionError, MemoryError):

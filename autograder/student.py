@@ -33,6 +33,10 @@ from autograder.template import main
 main()"""
 
 
+class NotStarted(Exception):
+    """One student's process could not be started; the template goes on."""
+
+
 class TemplateGone(CourseError):
     """The template has ended or does not answer."""
 
@@ -69,6 +73,12 @@ class Student:
             time.sleep(0.005)
             self._learn("end of")
         return self._end
+
+    def processor_time(self) -> float | None:
+        """Seconds that the process and those that it started have taken; None where that cannot be seen."""
+        with contextlib.suppress(CourseError):
+            return self._template.ask({"time of": self._pid}, of=self._parent)["seconds"]
+        return None
 
     def _learn(self, request: str) -> None:
         if self._end is None:
@@ -154,6 +164,7 @@ class Template:
 
         Raises:
             SandboxError: if this machine does not allow a part of the sandbox.
+            NotStarted: if this one cannot be started.
             CourseError: if the template is gone, and one that was started anew too.
         """
         ours, theirs = socket.socketpair()
@@ -235,7 +246,8 @@ class Template:
         if "part" in answer:
             raise SandboxError(answer["part"], answer["why"])
         if "error" in answer:
-            raise CourseError(f"a student's process could not be started: {answer['error']}")
+            kind = NotStarted if self._ready else CourseError
+            raise kind(f"a student's process could not be started: {answer['error']}")
         return answer
 
     def _gone(self, error: OSError) -> "TemplateGone":

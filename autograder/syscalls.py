@@ -104,6 +104,26 @@ _REFUSED = {
     "msgget": (68, 186),
     "semget": (64, 190),
 }
+_REFUSED_TO_TESTS = {
+    # programs and other processes
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "fork": (57, None),
+    "vfork": (58, None),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    # the network
+    "socket": (41, 198),
+    "connect": (42, 203),
+    "bind": (49, 200),
+}
+_SIGNAL = {"kill": (62, 129), "tgkill": (234, 131)}  # the first argument is the process
+_CLONE_THREAD = 0x00010000
+_LANDLOCK = 444  # and 445, 446, on all machines
+_LANDLOCK_READ_FILE, _LANDLOCK_READ = 1 << 2, 1 << 2 | 1 << 3
 _FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6: what the network namespace holds; AF_VSOCK, say, leaves it
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -209,15 +229,47 @@ def no_new_privileges() -> None:
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def refuse_system_calls() -> None:
-    """Let the kernel answer EPERM to system calls that no notebook needs; for good, and for all children."""
-    program = _filter()
+def see_only(paths: list[str]) -> bool:
+    """Let this process read nothing but what is at or below these paths, and run no program; for good (Landlock).
+
+    Returns:
+        Whether the kernel can do that: Linux 5.13 or later, where it is not switched off.
+    """
+    try:
+        ruleset = _call("syscall", _LANDLOCK, ctypes.create_string_buffer(struct.pack("Q", 1 | _LANDLOCK_READ), 8), 8, 0)
+    except OSError as error:
+        if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP):
+            return False
+        raise
+    try:
+        for path in paths:
+            try:
+                found = os.open(path, os.O_PATH)
+            except OSError:  # what is not there needs no permission
+                continue
+            allowed = _LANDLOCK_READ if os.path.isdir(path) else _LANDLOCK_READ_FILE
+            rule = ctypes.create_string_buffer(struct.pack("=Qi", allowed, found), 12)
+            _call("syscall", _LANDLOCK + 1, ruleset, 1, rule, 0)
+            os.close(found)
+        _call("syscall", _LANDLOCK + 2, ruleset, 0)
+    finally:
+        os.close(ruleset)
+    return True
+
+
+def refuse_system_calls(tests: bool = False) -> None:
+    """Let the kernel answer EPERM to system calls that no notebook needs; for good, and for all children.
+
+    Args:
+        tests: whether to refuse what tests do not need either: new processes and programs, signals to others, sockets.
+    """
+    program = _filter(tests)
     code = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code)), 16)
     _call("prctl", _PR_SET_SECCOMP, 2, header, 0, 0)
 
 
-def _filter() -> bytes:
+def _filter(tests: bool) -> bytes:
     """The program of refuse_system_calls for the kernel's BPF machine (struct sock_filter)."""
     load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
     number, machine, first_argument = 0, 4, 16  # offsets in struct seccomp_data; the low half of the argument
@@ -234,16 +286,21 @@ def _filter() -> bytes:
         step(load, number) + step(at_least, 0x40000000, 0, 1) + refuse(errno.EPERM),  # the x32 calls
         step(equal, _number(_SYSTEM["clone3"]), 0, 1) + refuse(errno.ENOSYS),  # its flags are out of sight; clone is tried next
     ]
-    for pair in _REFUSED.values():
+    for pair in (_REFUSED | _REFUSED_TO_TESTS if tests else _REFUSED).values():
         if (refused := _number(pair)) is not None:
             steps.append(step(equal, refused, 0, 1) + refuse(errno.EPERM))
-    steps.append(
-        step(equal, _number(_SYSTEM["clone"]), 0, 4)
-        + step(load, first_argument)
-        + step(any_bit, _CLONE_NEW, 0, 1)
-        + refuse(errno.EPERM)
-        + allow
-    )
+
+    def look(call: int, test: bytes) -> bytes:
+        """Allow a call if `test`, which looks at its first argument, steps over the refusal."""
+        return step(equal, call, 0, 4) + step(load, first_argument) + test + refuse(errno.EPERM) + allow
+
+    threads = step(any_bit, _CLONE_THREAD, 1, 0) if tests else step(any_bit, _CLONE_NEW, 0, 1)
+    steps.append(look(_number(_SYSTEM["clone"]), threads))
+    if tests:
+        for pair in _SIGNAL.values():
+            steps.append(look(_number(pair), step(equal, os.getpid(), 1, 0)))
+        steps.append(allow)
+        return b"".join(steps)
     steps.append(step(equal, _number(_SYSTEM["socket"]), 1, 0) + allow + step(load, first_argument))
     steps += [step(equal, family, 0, 1) + allow for family in _FAMILIES]
     steps.append(refuse(errno.EAFNOSUPPORT))

@@ -9,6 +9,7 @@ import gc
 import importlib
 import io
 import json
+import linecache
 import os
 import random
 import select
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from autograder import cgroup, sandbox, syscalls
+from autograder.guard import modules
 from autograder.sandbox import Limits, SandboxError
 
 WARM = (
@@ -36,6 +38,7 @@ WARM = (
     "matplotlib_inline.backend_inline",
     "numpy",
     "sympy",
+    "course.expressions",
     "torch",
     "torch._dynamo",  # the first optimizer imports it
     "torch.optim",
@@ -78,6 +81,9 @@ def _imported(serve: str) -> Callable[[socket.socket], None]:
     for name in WARM:
         importlib.import_module(name)
     found = importlib.import_module(module)
+    for name in modules("course"):  # in the sandbox there are no sources of them
+        with contextlib.suppress(ImportError):  # for a GPU
+            importlib.import_module(name)
     sys.modules["torch"].set_num_threads(1)
     if hasattr(found, "prepare"):
         found.prepare()
@@ -118,6 +124,7 @@ def _warm() -> None:
     for kind in ("png", "svg"):
         figure.savefig(io.BytesIO(), format=kind, bbox_inches="tight")
     pyplot.close(figure)
+    linecache.clearcache()
     _one_thread()
     gc.collect()
     gc.freeze()  # a collection in a child would write to every page that it shares with the template
@@ -174,6 +181,8 @@ class Children:
                 return {"pid": self.fork(Limits(**request["fork"]), *descriptors)}
             if "kill" in request:
                 return {"end": self.end(request["kill"], kill=True)}
+            if "time of" in request:
+                return {"seconds": processor_time(request["time of"], self._full)}
             return {"end": self.end(request["end of"], kill=False)}
         except SandboxError as error:
             return {"part": error.part, "why": error.why}
@@ -215,7 +224,7 @@ class Children:
 
     def end(self, pid: int, kill: bool) -> str | None:
         """How a child ended, in words; None if it runs on."""
-        found, status = os.waitpid(pid, os.WNOHANG)
+        found, status, usage = os.wait4(pid, os.WNOHANG)
         if not found and not kill:
             return None
         for stop in (os.kill, os.killpg):  # in the sandbox the end of its first process is that of all
@@ -231,6 +240,8 @@ class Children:
         if greedy or pid in self._greedy:
             self._greedy.discard(pid)
             return f"was ended: it and what it started used more than {limits.memory >> 20} MB of memory"
+        if found and status == signal.SIGKILL and usage.ru_utime + usage.ru_stime > limits.processor - 1:
+            return f"was ended: it used {limits.processor} s of processor time"
         return words(status) if found else "was stopped"
 
     def _watch_memory(self) -> None:
@@ -258,6 +269,22 @@ def memory_by_child() -> dict[int, int]:
             if Path(f"/proc/{name}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "1":
                 first[space] = int(name)
     return {first[space]: size for space, size in used.items() if space in first}
+
+
+def processor_time(child: int, full: bool) -> float | None:
+    """Seconds that a child and what it started have taken: its pid namespace, or its session where there is none.
+
+    None where there is no /proc.
+    """
+    ticks = None
+    with contextlib.suppress(OSError):
+        own = os.stat(f"/proc/{child}/ns/pid").st_ino
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError, ValueError):  # it has just ended
+                told = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+                if os.stat(f"/proc/{name}/ns/pid").st_ino == own if full else int(told[3]) == child:
+                    ticks = (ticks or 0) + sum(map(int, told[11:15]))
+    return None if ticks is None else ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(process: str) -> int:

@@ -26,7 +26,7 @@ from autograder import frames, peer, session, wire
 from autograder.answers import compiled, explainer, load
 from autograder.chapters import bound_names, exercise_id
 from autograder.plan import Cell, read_source, student_side, tests_side, uses, without_prints
-from autograder.sandbox import Limits, limit_memory
+from autograder.sandbox import Limits, SandboxError, confine_tests, limit_memory, tests_paths
 from autograder.session import Session
 from autograder.shell import NotebookShell, new_output, warm_shell
 from course import checks
@@ -37,6 +37,7 @@ WARM = (
     "matplotlib.pyplot",
     "matplotlib_inline.backend_inline",
     "sympy",
+    "course.expressions",
     "torch.fx.experimental.symbolic_shapes",  # the first gradient imports it
 )
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
@@ -62,11 +63,14 @@ def main() -> NoReturn:
 
 def _template(control: socket.socket, chapter: "Chapter | None") -> None:
     """Fork on request: a process for a chapter, which is a template too, or one that runs a submission."""
+    if chapter is not None:
+        frames.send(control, "ready", [])
     while True:
         data, descriptors, *_ = socket.recv_fds(control, 1, 1)
         if not data:
             raise frames.Closed
-        request = json.loads(frames.receive(control)[0])
+        length, data = frames.receive(control)
+        request = json.loads(bytes(data[:length]))
         theirs = socket.socket(fileno=descriptors[0])
         pid = os.fork()
         if pid == 0:
@@ -136,9 +140,10 @@ class Run:
     def __init__(self, control: socket.socket, chapter: Chapter, job: dict):
         self.control, self.chapter, self.seed = control, chapter, job["seed"]
         self.cells = [Cell(**{**cell, "tags": tuple(cell["tags"])}) for cell in job["cells"]]
-        self.done, self.limits = set(job["done"]), Limits(**job["limits"])
+        self.done, self.limits, self.confined = set(job["done"]), Limits(**job["limits"]), job["confined"]
         self.session = Session(self, self.limits, chapter.told.classes)
         self.session.end = time.monotonic() + job["left"]
+        self.until = 0.0, 0.0  # of this side: processor time, and on the clock
         self.busy = False  # while a signal must wait
         self.seconds = dict.fromkeys(("start", "cells", "tests"), 0.0)
 
@@ -152,8 +157,15 @@ class Run:
         checks.invoke, checks.refusing, checks.quiet = self.session.called, self.session.refusing, QUIET
         for seed in (random.seed, np.random.seed, torch.default_generator.manual_seed):
             seed(self.seed)
-        signal.signal(signal.SIGALRM, self._too_long)
+        for name in (signal.SIGPROF, signal.SIGALRM):
+            signal.signal(name, self._too_long)
         _limit_memory(self.limits.memory)
+        if self.confined:
+            try:
+                confine_tests(tests_paths())
+            except SandboxError as error:
+                self.tell("unconfined", error.part, error.why)
+                return
         there, here = student_side(self.cells), tests_side(self.cells, self.chapter.words)
         read = frozenset().union(*(cell.uses.reads for cell in self.cells if cell.index in here))
         student: set[str] = set()  # names that are the student's as of this cell
@@ -184,7 +196,7 @@ class Run:
             self.seconds["cells"] += time.monotonic() - start
         self.seconds["cells"] -= self.seconds["start"]
         self.seconds["cpu"] = time.process_time()
-        self.tell("end", self.session.flags, list(self.seconds.items()))
+        self.tell("end", self.session.flags, self.session.hit, list(self.seconds.items()))
 
     def _test(self, shell: NotebookShell, cell: Cell, names: set[str], allowed: list[str]) -> list:
         """Run a test cell with the student's values of some names."""
@@ -223,17 +235,28 @@ class Run:
     @contextlib.contextmanager
     def _limited(self):
         """The limit of a cell for what runs on this side; what asks the student's side has its own."""
-        self.until = time.monotonic() + self.limits.cell
-        signal.setitimer(signal.ITIMER_REAL, self.limits.cell + SLACK, SLACK)
+        limits = self.limits.cell, self.limits.patience * self.limits.cell
+        self.until = time.process_time() + limits[0], time.monotonic() + limits[1]
+        for timer, limit in zip((signal.ITIMER_PROF, signal.ITIMER_REAL), limits, strict=True):
+            signal.setitimer(timer, limit + SLACK, SLACK)
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+                signal.setitimer(timer, 0)
 
     def _too_long(self, *_):
-        end = max(self.until, self.session.test_end or 0.0)
-        if not self.busy and time.monotonic() > end + SLACK / 2:
-            raise checks.Stopped(f"The tests took longer than the limit of {self.limits.cell:g} s.")
+        if self.busy:
+            return
+        took, end = self.until[0], max(self.until[1], self.session.test_end or 0.0)
+        if time.process_time() > took + SLACK / 2:
+            why = f"The tests took longer than their limit of {self.limits.cell:g} s of processor time."
+        elif time.monotonic() > end + SLACK / 2:
+            why = f"The tests were not done after {self.limits.patience * self.limits.cell:g} s."
+        else:
+            return
+        self.session.flag(why, limit=True)
+        raise checks.Stopped(why)
 
     # ------------------------------------------------------------ the supervisor
 
@@ -256,6 +279,16 @@ class Run:
         self.busy = True
         try:
             self.tell("kill")
+            told, _ = frames.receive(self.control)
+        finally:
+            self.busy = False
+        return told
+
+    def cpu(self) -> float | None:
+        """Seconds of processor time that the student's processes have taken; None where that cannot be seen."""
+        self.busy = True
+        try:
+            self.tell("cpu")
             told, _ = frames.receive(self.control)
         finally:
             self.busy = False

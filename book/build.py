@@ -6,7 +6,6 @@ Solutions are in the book only when the environment has SOLUTIONS=show.
 import filecmp
 import json
 import os
-import shutil
 import sys
 import time
 import warnings
@@ -20,6 +19,7 @@ from autograder.release import secrets
 from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
+from book.tools import find
 from course.widgets import HERE as WIDGETS
 
 
@@ -180,7 +180,7 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
     """
     from jupyter_book.sphinx import build_sphinx  # takes seconds to import
 
-    if shutil.which("node") is None:
+    if find("node") is None:
         raise BuildError("the book needs node to typeset its mathematics: install Node.js 18 or later")
     target = target or root / "build" / "book"
     source = prepare(root, target / "src", solutions=solutions)

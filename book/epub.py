@@ -7,7 +7,6 @@ import html
 import mimetypes
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from bs4 import Tag
 from book.articles import Article, mathml, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
+from book.tools import find
 
 STYLE = Path(__file__).with_name("styles") / "epub.css"
 NAME = "mathematics-of-transformers"
@@ -159,7 +159,7 @@ def check(path: Path) -> str:
     Raises:
         FileNotFoundError: if epubcheck is not installed.
     """
-    command = shutil.which("epubcheck")
+    command = find("epubcheck")
     if command is None:
         raise FileNotFoundError("epubcheck")
     command = ["java", "-jar", command] if zipfile.is_zipfile(command) else [command]  # Debian's is the archive itself

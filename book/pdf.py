@@ -16,10 +16,10 @@ from pathlib import Path
 from book.articles import Article, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
+from book.tools import find
 
 STYLE = Path(__file__).with_name("styles") / "print.css"
 NAME = "mathematics-of-transformers"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 600
 
 
@@ -85,9 +85,8 @@ def browser() -> str:
     Raises:
         PrintError: if there is none.
     """
-    for name in BROWSERS:
-        if path := shutil.which(name):
-            return path
+    if path := find("chromium"):
+        return path
     raise PrintError("printing needs Chromium: `make tools` installs it where there is apt-get")
 
 

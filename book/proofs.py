@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -23,11 +22,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from book.registry import ROOT, Registry, RegistryError, load
-from book.tools import ToolError, apt_install
+from book.tools import PROGRAMS, ToolError, apt_install, find
 
 FOLDER = Path("tests", "receipts", "proofs")
 RECORD, README = FOLDER / "assumptions.json", FOLDER / "README.md"
-PACKAGES = ("coq", "libcoq-coquelicot")  # of Debian 12
+PACKAGES = PROGRAMS["coqc"]
 ALLOWED = {
     "ClassicalDedekindReals.sig_forall_dec": "the real numbers of Rocq's standard library",
     "ClassicalDedekindReals.sig_not_dec": "the real numbers of Rocq's standard library",
@@ -259,7 +258,7 @@ def rocq() -> str:
     Raises:
         ProofError: if one is missing.
     """
-    if shutil.which("coqc"):
+    if find("coqc"):
         version = subprocess.run(["coqc", "--version"], capture_output=True, text=True, check=True).stdout
         where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
         library = Path(where, "user-contrib", "Coquelicot", "Coquelicot.vo")

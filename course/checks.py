@@ -116,12 +116,14 @@ class Probe:
     """One observation of the student's object that can be repeated on another one.
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
-    `Returned`; `seen` is what the student's object gave.
+    `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
+    for a call whose arguments have some.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
+    again: Callable[[int], "Probe"] | None = None
 
 
 # ---------------------------------------------------------------- the exercise
@@ -333,7 +335,7 @@ class Subject:
 
         grad = torch.is_grad_enabled()  # a test under torch.no_grad() stays one when it is repeated
 
-        def observe(answer):
+        def observe(answer, args=args, kwargs=kwargs):
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
@@ -431,7 +433,8 @@ class Call:
     ):
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
-        self.seen = _record(subject.name, observe, subject.answer)
+        has_numbers = any(_is_float(x) for x in _leaves((args, kwargs)))
+        self.seen = _record(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -638,7 +641,7 @@ class Value:
         except expressions.NoValue:
             raise CheckFailed(f"{self.name} cannot be compared with the right expression: write it more simply.", see) from None
         if not same:
-            raise CheckFailed(f"{self.name} = {_short(str(value))} is not the same function.", see)
+            raise CheckFailed(f"{self.name} = {_short(expressions.shown(value))} is not the same function.", see)
         return self
 
     def _expression(self, allow: tuple[str, ...], see: str | None):
@@ -656,22 +659,52 @@ class Value:
             raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
-def _record(name: str, observe: Callable, answer):
+def _record(name: str, observe: Callable, answer, given: tuple | None = None):
+    """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""
     exercise = Exercise._current
     if exercise is None:
         return observe(answer)
 
-    def held(answer):  # to what the task allows; a reference is not
+    def held(answer, *given):  # to what the task allows; a reference is not
         with refusing(exercise.without, exercise.file):
-            return observe(answer)
+            return observe(answer, *given)
+
+    def again(seed: int) -> Probe:
+        other = _other_numbers(given, seed)
+        return Probe(name, lambda answer: held(answer, *other), held(answer, *other))
 
     seen = held(answer)
-    exercise.probes.append(Probe(name, held, seen))
+    exercise.probes.append(Probe(name, observe if observe is Returned else held, seen, again if given is not None else None))
     return seen
+
+
+def _other_numbers(arguments, seed: int):
+    """The arguments with each float multiplied by a number of its own, near one; by one of either sign for odd seeds."""
+    factors = np.random.default_rng(seed)
+
+    def other(x):
+        if not _is_float(x):
+            return x
+        factor = factors.uniform(0.8, 1.25, np.shape(x.detach() if isinstance(x, torch.Tensor) else x))
+        factor *= factors.choice([1, -1], np.shape(factor)) if seed % 2 else 1
+        if isinstance(x, torch.Tensor):
+            return (x.detach() * torch.from_numpy(np.asarray(factor))).to(x.dtype)
+        return (x * factor).astype(x.dtype) if isinstance(x, np.ndarray) else type(x)(x * factor)
+
+    return _map(other, _copy(arguments))
+
+
+def not_allowed(what: str, function: str | None = None) -> str:
+    """The sentence to an answer that used what its task forbids."""
+    here = f", here `{function}`," if function and what in FORBIDDEN else ""
+    return f"{what if what in FORBIDDEN else f'`{what}`'}{here} is not allowed in this exercise: write out yourself what it does"
 
 
 class Refusing(TorchFunctionMode):
     """While it is entered, torch's functions that a task forbids raise `PermissionError`.
+
+    It holds in the thread that enters it, for code that does not leave torch's modes: what a process that tests and answers
+    share can have. Where answers run in a process of their own, `autograder.ban` refuses the same in all of it.
 
     Args:
         names: as `Exercise` takes them.
@@ -693,8 +726,7 @@ class Refusing(TorchFunctionMode):
             modules, caller = self._way()
             found = found or next((what for what in self.modules for m in modules if f"{m}.".startswith(f"{what}.")), None)
             if found is not None and caller != self.file:
-                what = f"{found}, here `{name}`," if found in FORBIDDEN else f"`{found}`"
-                raise PermissionError(f"{what} is not allowed in this exercise: write out yourself what it does")
+                raise PermissionError(not_allowed(found, name))
         return function(*args, **(kwargs or {}))
 
     def _way(self) -> tuple[list[str], str | None]:
@@ -802,9 +834,8 @@ def _bounds(call: Call, reference: Callable, expected):
     leaves = [x for x in _leaves((call.args, call.kwargs)) if _is_float(x)]
     if call.use is not None or not any(_is_float(x) for x in _leaves(expected)):
         return _map(lambda x: SAFETY * _eps(x) * _magnitude(x) if _is_float(x) else 0.0, expected)
-    eps = max((_eps(x) for x in leaves), default=0.0)
     # Steps as large as the inputs are rounded too: log-sum-exp is shifted by them, and cancels in exact arithmetic only.
-    shift = min(eps * max((_magnitude(x) for x in leaves), default=0.0), math.sqrt(min(eps, 1e-6)) / SAFETY)
+    shift = max((min(_eps(x) * _magnitude(x), math.sqrt(min(_eps(x), 1e-6)) / SAFETY) for x in leaves), default=0.0)
 
     def exact(sign: np.random.Generator | None):
         def widen(x):
@@ -813,7 +844,7 @@ def _bounds(call: Call, reference: Callable, expected):
             wide = _widened(x)
             if sign is None:
                 return wide
-            factor = 1 + eps * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
+            factor = 1 + _eps(x) * (2.0 * sign.integers(0, 2, size=np.shape(wide)) - 1.0)
             return wide * (torch.from_numpy(np.asarray(factor)) if isinstance(x, torch.Tensor) else factor)
 
         args, kwargs = _map(widen, (_copy(call.args), _copy(call.kwargs)))

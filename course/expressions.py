@@ -10,7 +10,6 @@ import random
 import time
 from fractions import Fraction
 
-import mpmath
 import sympy
 from mpmath import libmp, mp
 from sympy.core import numbers
@@ -19,17 +18,18 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 NODES, DEPTH, NAME = 1000, 50, 50  # of a formula; characters of a letter's name
 BITS = 4000  # of a number that is written, and of a power of numbers
 LARGEST = 100_000  # bits of a value on the way
-DIGITS = 30, 60, 120, 240, 480, 960, 1920  # in which a value is computed until two agree
+DIGITS = 30, 60, 120, 240, 480, 960  # in which a value is computed until two agree
 NOISE = 1e-20  # of a value, by which two computations of it may differ
 SECONDS = 5.0  # of this process, for one comparison
 TERMS = 10_000  # of a sum or product that is computed
 AGREE = 1e-12  # of the value: numbers with a decimal point are rounded
 
+INFINITE = "Infinity", "NegativeInfinity", "ComplexInfinity", "NaN"  # by themselves: in a formula sympy computes with them
 CONSTANTS = {
     name: getattr(numbers, name)()
     for name in (
         *("Exp1", "Pi", "EulerGamma", "GoldenRatio", "Catalan", "ImaginaryUnit"),
-        *("Infinity", "NegativeInfinity", "ComplexInfinity", "NaN"),
+        *INFINITE,
     )
 } | {"BooleanTrue": sympy.true, "BooleanFalse": sympy.false}
 FUNCTIONS = {
@@ -121,7 +121,7 @@ def _to_plain(x, depth: int, count) -> list:
     if isinstance(x, sympy.Float):
         sign, man, exponent, _ = x._mpf_
         return ["Float", _hex(-int(man) if sign else int(man)), int(exponent), min(int(x._prec), BITS)]
-    if kind in _CONSTANT_NAMES:
+    if kind in _CONSTANT_NAMES and (not depth or _CONSTANT_NAMES[kind] not in INFINITE):
         return [_CONSTANT_NAMES[kind]]
     if kind not in _NAMES:
         raise ExpressionError(f"holds what no formula here may hold, sympy's {kind.__name__[:NAME]}")
@@ -163,7 +163,8 @@ def _from_plain(told, depth: int, count) -> tuple:
         exact = libmp.from_man_exp(_whole(man), exponent)
         return sympy.Float._new(libmp.mpf_pos(exact, precision), precision), mp.make_mpf(exact)
     if name in CONSTANTS:
-        () = rest
+        if rest or (depth and name in INFINITE):
+            raise ExpressionError("is no formula")
         return CONSTANTS[name], +_VALUES[name] if name in _VALUES else None
     kind, (nodes, values) = KINDS[name], zip(*(_from_plain(x, depth + 1, count) for x in rest), strict=True)
     return _node(kind, nodes), _about(name, values)
@@ -175,7 +176,10 @@ def _node(kind: type, args: tuple) -> sympy.Basic:
         if not isinstance(args[0], inside):
             raise ExpressionError("is no formula")
         args += (sympy.Symbol("+"),) if kind is sympy.Limit else ()
-        return sympy.Basic.__new__(kind, *args)
+        found = sympy.Basic.__new__(kind, *args)
+        if kind in (sympy.Sum, sympy.Product, sympy.Integral):
+            found.is_commutative = True  # a field of these
+        return found
     if not all(isinstance(x, sympy.Expr) for x in args):
         raise ExpressionError("is no formula")
     return kind(*args, evaluate=False)
@@ -238,6 +242,14 @@ def read(x, allow: tuple[str, ...] = ()) -> sympy.Expr:
     return found
 
 
+def shown(x: sympy.Expr) -> str:
+    """A formula as text; sympy computes a little for it, and not all can be computed."""
+    try:
+        return str(x)
+    except (ArithmeticError, TypeError, AttributeError, ValueError):
+        return "what came"
+
+
 def letters(x: sympy.Expr) -> set[str]:
     """The names of a formula's letters."""
     return {symbol.name for symbol in x.free_symbols}
@@ -280,7 +292,7 @@ class _Evaluation:
                 if before is not None and now != 0 and abs(now - before) <= NOISE * abs(now):
                     return (mp.re(now) if abs(mp.im(now)) <= NOISE * abs(now) else now), max(self.size, abs(now))
                 before = now
-        if abs(now) <= mp.mpf(10) ** -900 * self.size:  # nothing but rounding is left
+        if abs(now) <= mp.mpf(10) ** (-DIGITS[-1] // 2) * self.size:  # nothing but rounding is left
             return mp.mpf(0), self.size
         raise NoValue("its digits do not come")
 
@@ -361,6 +373,7 @@ _STEP = {
     "Heaviside": lambda x, at_zero: at_zero if x == 0 else mp.mpf(x > 0),
 }
 """Functions of any number; all others take what is not too large."""
+_ORDERED = "Max", "Min", "Mod", "atan2", "Heaviside", "floor", "ceiling"  # functions of real numbers
 _LIMITS = {"factorial": 10, "gamma": 10, "binomial": 10}  # bits of the argument; 16 for others
 
 
@@ -380,10 +393,11 @@ def _apply(name: str, values):
             return found
         if name == "Pow":
             return _power(*values)
-        if name in ("Max", "Min", "Mod", "atan2", "Heaviside", "floor", "ceiling") and any(mp.im(value) != 0 for value in values):
+        if name in _ORDERED and any(mp.im(value) != 0 for value in values):
             raise NoValue("numbers that have no order")
+        values = [mp.re(value) for value in values] if name in _ORDERED else values
         if name in ("Max", "Min"):
-            return (max if name == "Max" else min)(map(mp.re, values))
+            return max(values) if name == "Max" else min(values)
         if name == "Mod":
             return _checked(values[0] - values[1] * mp.floor(values[0] / values[1]))
         if name in _STEP:
@@ -392,7 +406,7 @@ def _apply(name: str, values):
         if any(mp.mag(value) > most for value in values):
             raise TooLarge
         return _checked(getattr(mp, name)(*values))
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.NoConvergence) as error:
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError, libmp.NoConvergence) as error:
         raise NoValue(str(error)) from None
 
 

@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch01.finish
 
@@ -307,6 +307,16 @@ def one_triple(combine):
 def wide_tolerance(combine):
     x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
     return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-2, atol=1e-2)
+
+
+@wrong(
+    "ch01.can_scan",
+    "You try numbers beyond −10 and 10. What an operation does with those does not count.",
+    see="a-chain-that-can-be-cut",
+)
+def beyond_the_range(combine):
+    x, y, z = 200 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 100
+    return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-9, atol=1e-9)
 
 
 @wrong(

@@ -1,4 +1,4 @@
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch02.no_unknowns
 
@@ -673,6 +673,7 @@ def properties(encode):
         (" É", [], [32, 195, 137]),
         (" B ", [], [32, 66, 32]),
         ("abcd", [(b, c), (c, 100), (a, b)], [97, 256, 100]),
+        ("a1a!", [(a, 49), (a, 33)], [97, 49, 97, 33]),
     ]
     return all(list(encode(text, merges)) == expected for text, merges, expected in cases)
 
@@ -769,6 +770,27 @@ def order_forgotten(encode):
     ]
     texts = ["", "abc", "aaaaaaa", " the Lowest", "  newest É 日本🙂", "abcabc bc", "abcd", "a b"]
     return all(sorted(encode(text, learned)) == sorted(bpe_encode(text, learned)) for learned in lists for text in texts)
+
+
+@wrong(
+    "ch02.encoder_test",
+    "Random merges seldom meet in random texts, so little happens in your cases: make a text for each mistake.",
+    see="text-to-tokens",
+)
+def random_texts(encode):
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        made = []
+        for i in range(int(rng.integers(0, 7))):
+            pair = tuple(int(x) for x in rng.choice([97, 98, 99, 32, *range(256, 256 + i)], 2))
+            if pair in made:
+                break
+            made.append(pair)
+        for _ in range(4):
+            text = "".join(rng.choice(list("abc AÉ"), size=int(rng.integers(0, 12))))
+            if encode(text, made) != bpe_encode(text, made):
+                return False
+    return True
 
 
 @wrong("ch02.encoder_test", "Everything is accepted.", see="text-to-tokens")
@@ -954,3 +976,27 @@ wrong(
 
 wrong("ch02.prediction", None, "Nothing is chosen: replace None by one of the letters.", see="an-experiment-that-can-fail")
 wrong("ch02.prediction", 9.0, "A letter was asked for, not a number.", see="an-experiment-that-can-fail")
+
+# ---------------------------------------------------------------- changes that make no difference
+
+for change in (
+    "[*range(55295), *range(57344, 1114112)]",
+    "[*range(55296), *range(57345, 1114112)]",
+    "[*range(55296), *range(57344, 1114111)]",
+):
+    equivalent(
+        "ch02.no_unknowns", f"`characters = ''.join(map(chr, {change}))`", "the bytes of the character left out occur in others"
+    )
+equivalent(
+    "ch02.no_unknowns",
+    "`spelled = b''.join((bytes([i]) if i < 255 else words[i - 256].encode() for i in ids))`",
+    "the byte 255 is in no text",
+)
+equivalent(
+    "ch02.by_hand",
+    "`spelled = {word: merge_pair(symbols, pair, pair[0] + pair[-1]) for word, symbols in spelled.items()}`",
+    "the last of two is the second",
+)
+equivalent(
+    "ch02.perplexity", "`P, n_A, n_B = sympy.symbols('P n_A n_B'…)`", "the names tell the letters, not what is assumed of them"
+)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- by hand
 
@@ -450,6 +450,11 @@ for name, body, sentence in [
         "You added absolute values: the length of a vector is the root of the sum of its squares.",
     ),
     (
+        "share",
+        "sums = weights * value.sum(dim=-1)\n    return sums / sums.sum()",
+        "You added the entries of each value, where positive and negative ones cancel: a contribution is measured by its length.",
+    ),
+    (
         "sensitivity",
         "return weights[j] * value[j].norm() * torch.eye(value.shape[-1], dtype=value.dtype)",
         "Your derivative depends on how long the value is. The output is linear in the value, so its slope does not.",
@@ -463,11 +468,6 @@ for name, body, sentence in [
         "sensitivity",
         "return (1 - weights[j]) * torch.eye(value.shape[-1], dtype=value.dtype)",
         "You have the large and the small the wrong way round: the output follows the value that has the weight.",
-    ),
-    (
-        "sensitivity",
-        "return weights[j] * torch.eye(value.shape[-1])",
-        "Your sensitivity is float32 whatever came in: keep the dtype of `value`.",
     ),
     (
         "removal",
@@ -639,7 +639,7 @@ def against_the_library(f):
         expected = torch.nn.functional.scaled_dot_product_attention(*inputs)
         try:
             out = f(*inputs)
-            if out.shape != expected.shape or (out - expected).abs().max().item() > 1e-4:
+            if out.shape != expected.shape or (out - expected).abs().max().item() > 5e-4:
                 return False
         except Exception:
             return False
@@ -711,21 +711,39 @@ def the_worked_example(f):
 
 @wrong(
     "ch04.property",
-    "Your case has as many keys as the vectors are wide: a scale by the number of keys passes it.",
-    see="what-goes-wrong-in-practice",
+    "Your case has one query: what goes wrong between queries, such as one softmax over all scores, does not show.",
+    see="all-queries-at-once",
 )
-def as_many_keys_as_width(f):
+def one_query(f):
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(*shape, generator=generator) for shape in [(1, 7), (5, 7), (5, 4)])
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v)
     try:
-        q, k, v = torch.randn(3, 4), torch.randn(4, 4), torch.randn(4, 5)
-        out, expected = f(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v)
-        return out.shape == expected.shape and bool((out - expected).abs().max() < 1e-4)
+        out = f(q, k, v)
+        return out.shape == expected.shape and torch.allclose(out, expected, atol=1e-4)
     except Exception:
         return False
 
 
 @wrong(
     "ch04.property",
-    "Your tolerance is so wide that weights rounded on the way pass.",
+    "Your case has one key: its weight is 1 whatever the score, so no mistake in the scores shows.",
+    see="query-key-value",
+)
+def one_key(f):
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(*shape, generator=generator) for shape in [(4, 7), (1, 7), (1, 3)])
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    try:
+        out = f(q, k, v)
+        return out.shape == expected.shape and torch.allclose(out, expected, atol=1e-4)
+    except Exception:
+        return False
+
+
+@wrong(
+    "ch04.property",
+    "Your tolerance is so wide that results off by 0.005 pass.",
     see="worked-example",
 )
 def too_wide_a_tolerance(f):
@@ -736,7 +754,7 @@ def too_wide_a_tolerance(f):
         expected = (q @ k.T / d_k**0.5).softmax(1) @ v
         try:
             out = f(q, k, v)
-            if out.shape != expected.shape or (out - expected).abs().max() > 0.05:
+            if out.shape != expected.shape or (out - expected).abs().max() > 0.01:
                 return False
         except Exception:
             return False
@@ -787,3 +805,40 @@ def compares_by_broadcasting(f):
         except Exception:
             return False
     return True
+
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch04.scaling", "`return scores.std()`", "a tensor without axes is a number, too")
+equivalent("ch04.scaling", "`scores = scores / math.sqrt(query.shape[1])`", "of two axes the last is axis 1")
+for change in (
+    "lengths = weights * value.norm(dim=1)",
+    "return weights[j] * torch.eye(value.shape[1], dtype=value.dtype)",
+    "return weights / (1 - weights) * (output - value).norm(dim=1)",
+):
+    equivalent("ch04.fidelity", f"`{change}`", "of two axes the last is axis 1")
+for change in (
+    "for T, S, d_k in [(…, …, …), (…, …, …)]:",
+    "value = torch.cat([torch.eye(S), torch.randn(S, …, generator=generator)], dim=1)",
+    "generator = torch.Generator().manual_seed(…)",
+    "generator = torch.manual_seed(0)",
+    "query, key = (torch.randn(T, d_k…), torch.randn(S, d_k…))",
+    "value = torch.cat([torch.eye(S), torch.randn(S, 2)], dim=1)",
+):
+    equivalent("ch04.property", f"`{change}`", "other inputs show the mistakes as well, so long as the sizes differ")
+equivalent("ch04.property", "without `generator = torch.Generator().manual_seed(0)`", "the generator of the cell above is taken")
+equivalent(
+    "ch04.property",
+    "`if result.shape != expected.shape or not torch.allclose(result, expected, atol=0.0002):`",
+    "a tolerance between the two that the task names",
+)
+for change in (
+    "value = torch.cat([torch.eye(S), torch.randn(S, 2, generator=generator)], dim=-1)",
+    "expected = powers / powers.sum(-1, keepdim=True) @ value",
+):
+    equivalent("ch04.property", f"`{change}`", "of two axes the last is axis 1")
+equivalent(
+    "ch04.property",
+    "`powers = torch.tensor([[math.exp(q @ k / math.sqrt(d_k)) for k in key] for q in query])`",
+    "exp takes a tensor without axes for the number",
+)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch05.split
 
@@ -12,6 +12,10 @@ def split(width_16, width_8, fitting):
 
 
 right("ch05.split", split(64.0, 128.0, (8, 12, 16, 24)))
+right(
+    "ch05.split",
+    cell("width_16 = sympy.Integer(64)\nwidth_8 = torch.tensor(128)\nfitting = torch.tensor([8, 12, 16, 24])"),
+)
 wrong(
     "ch05.split",
     split(128, 64, [8, 12, 16, 24]),
@@ -57,6 +61,14 @@ def zeros_for_the_others(weights, value, W_o):
         whole[:, :, h * d : (h + 1) * d] = weights[:, h] @ value[:, :, h * d : (h + 1) * d]
         parts.append(whole @ W_o)
     return torch.stack(parts, dim=1)
+
+
+@right("ch05.parts")
+def in_numpy(weights, value, W_o):
+    weights, value, W_o = (x.detach().numpy() for x in (weights, value, W_o))
+    B, H, _, S = weights.shape
+    split = value.reshape(B, S, H, -1).transpose(0, 2, 1, 3)
+    return torch.from_numpy(weights @ split @ W_o.reshape(H, -1, W_o.shape[1]))
 
 
 @wrong("ch05.parts", "Each head met its columns of W_o. A head's output is a row: it meets rows.", see="heads-add-up")
@@ -177,6 +189,21 @@ def what_came_before(tokens):
     for j in range(len(tokens) - 2, 0, -1):
         if tokens[j] == tokens[-1]:
             return tokens[j - 1]
+    return None
+
+
+@wrong(
+    "ch05.induction",
+    "A token may be 0 or an empty text, which count as false: ask whether the list is empty, not whether the token is.",
+    see="the-induction-pattern",
+)
+def falsy_tokens(tokens):
+    last = tokens[-1] if tokens else None
+    if not last:
+        return None
+    for j in range(len(tokens) - 2, -1, -1):
+        if tokens[j] == last:
+            return tokens[j + 1]
     return None
 
 
@@ -346,9 +373,9 @@ def leaves_out_neighbours(weights, ids):
 # ---------------------------------------------------------------- ch05.guess
 
 right("ch05.guess", "50 to 90")
-right("ch05.guess", "less than 50")
+right("ch05.guess", "Less than 50")
 wrong("ch05.guess", "97", "Set one of the three texts, word for word.", see="remove-a-head")
-wrong("ch05.guess", "More than 90", "Write the text as it is printed, in small letters.", see="remove-a-head")
+wrong("ch05.guess", "more than 50", "Two of the three texts say that: choose one of them.", see="remove-a-head")
 
 # ---------------------------------------------------------------- ch05.rank
 
@@ -477,3 +504,11 @@ wrong(
 wrong(
     "ch05.verdict", "ae", "One more follows: compare the sum of four zeros with the rise when all four go.", see="remove-a-head"
 )
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch05.parts", "`split = value.reshape(B, S, H, -1).transpose(1, -2)`", "of four axes the last but one is axis 2")
+for axis in (0, -1):
+    equivalent("ch05.parts", f"`blocks = W_o.reshape(H, -1, W_o.shape[{axis}])`", "W_o is square")
+equivalent("ch05.cost", "`d, T, H = sympy.symbols('d T H'…)`", "the names tell the letters, not what is assumed of them")
+equivalent("ch05.score", "`return weights[:, rows, columns].mean(dim=1)`", "of two axes the last is axis 1")

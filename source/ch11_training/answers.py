@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 11."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch11.pairs
 
@@ -126,7 +126,55 @@ wrong(
     see=_TEACHER,
 )
 
+_JOINED = """
+def pairs(documents, T, bos):
+    text = torch.cat([F.pad(document, (1, 0), value=bos) for document in documents])
+    missing = -(len(text) - 1) % T
+    inputs = F.pad(text[:-1], (0, missing), value=bos).reshape(-1, T)
+    return inputs, F.pad(text[1:], (0, missing), value=-100).reshape(-1, T)
+"""
+wrong(
+    "ch11.pairs",
+    cell(_JOINED),
+    "You joined the documents with BOS between them before cutting: windows then hold two documents, and BOS becomes a target.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    cell(
+        "def pairs(documents, T, bos):\n"
+        "    inputs = torch.cat([F.pad(document[:-1], (1, 0), value=bos) for document in documents])\n"
+        "    targets = torch.cat(documents)\n"
+        "    missing = -len(targets) % T\n"
+        "    return F.pad(inputs, (0, missing), value=bos).reshape(-1, T), F.pad(targets, (0, missing), value=-100).reshape(-1, T)"
+    ),
+    "You joined the shifted documents before cutting them into windows, so that a window can hold the end of one and the start of another.",
+    see=_TEACHER,
+)
+wrong(
+    "ch11.pairs",
+    cell(
+        "def pairs(documents, T, bos):\n"
+        "    inputs, targets = [], []\n"
+        "    for document in documents:\n"
+        "        for start in range(0, len(document), max(T - 1, 1)):\n"
+        "            window = document[start : start + max(T - 1, 1)]\n"
+        "            inputs.append(F.pad(window[: T - 1], (1, 0), value=bos)[:T])\n"
+        "            inputs[-1] = F.pad(inputs[-1], (0, T - len(inputs[-1])), value=bos)\n"
+        "            targets.append(F.pad(window, (0, T - len(window)), value=-100))\n"
+        "    return torch.stack(inputs), torch.stack(targets)"
+    ),
+    "Each of your windows starts with BOS and has room for T − 1 tokens only. BOS comes once, before the first token of a document.",
+    see=_TEACHER,
+)
+
 # ---------------------------------------------------------------- ch11.weights
+
+
+@right("ch11.weights")
+def a_list(targets, micro):
+    parts = [int((part != -100).sum()) for part in torch.split(targets, micro)]
+    return [count / sum(parts) for count in parts]
 
 
 @right("ch11.weights")
@@ -149,6 +197,12 @@ def equal(targets, micro):
 @wrong("ch11.weights", "You weighted by rows. What counts are positions, and padding is none.", see="sum-or-mean")
 def by_rows(targets, micro):
     return torch.tensor([len(part) / len(targets) for part in targets.split(micro)], dtype=torch.float64)
+
+
+@wrong("ch11.weights", "Your tensor is float32: divided in float64, the weights keep all their digits.", see="sum-or-mean")
+def in_float32(targets, micro):
+    n = torch.stack([(part != -100).sum() for part in targets.split(micro)])
+    return n / n.sum()
 
 
 @wrong("ch11.weights", "These are the counts. They must be divided by their sum.", see="sum-or-mean")
@@ -421,6 +475,14 @@ wrong(
     see=_COMPARE,
 )
 
+_SHORT = "Pieces shorter than n are only compared with runs of n tokens, so they match nothing."
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) + 1)}`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) - n + 2):`", _SHORT)
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) - n + 2)}`", _SHORT)
+equivalent("ch11.leaks", "`known = {tuple(text[i:i + n]) for i in range(len(text) + n + 1)}`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) + 1):`", _SHORT)
+equivalent("ch11.leaks", "`for i in range(len(judged) + n + 1):`", _SHORT)
+
 # ---------------------------------------------------------------- ch11.prediction
 
 wrong(
@@ -552,6 +614,24 @@ wrong(
 )
 wrong(
     "ch11.cheapest",
+    _cheapest(("(B / v) ** (1 / beta)", "(B / v) ** (1 / alpha)")),
+    "You took α for both terms. The tokens have an exponent of their own, β.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("return 6 * N * D, N, D", "return N, D, 6 * N * D")),
+    "Your numbers are in another order: the compute C comes first, then N and D.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
+    _cheapest(("return 6 * N * D, N, D", "return 6 * N * D, D, N")),
+    "You exchanged N and D: the parameters come before the tokens.",
+    see=_SPEND,
+)
+wrong(
+    "ch11.cheapest",
     _cheapest(('raise ValueError("out of reach")', "return math.inf, math.inf, math.inf")),
     "You return infinite sizes for a loss out of reach. The task asks for a ValueError.",
     see=_SPEND,
@@ -601,3 +681,7 @@ wrong(
     "The two terms add up; you subtracted one from the other.",
     see=_SPEND,
 )
+
+_NAMES = "Symbols are compared by their names; what they are assumed to be does not matter."
+equivalent("ch11.flat", "`k, alpha = sympy.symbols('k alpha')`", _NAMES)
+equivalent("ch11.flat", "`k, alpha = sympy.symbols('k alpha', positive=False)`", _NAMES)

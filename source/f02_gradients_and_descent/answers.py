@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f02.chain
 
@@ -50,6 +50,9 @@ wrong(
     see="the-chain-rule",
 )
 
+for same in (", real=False", ""):
+    equivalent("f02.chain", f"`x, a = sympy.symbols('x a'{same})`", "letters are known by their names")
+
 # ---------------------------------------------------------------- f02.steps
 
 right("f02.steps", 36)
@@ -77,9 +80,13 @@ wrong(
     see="by-hand",
 )
 
+for same in (2999, 3001):
+    equivalent("f02.steps", f"`steps_needed = math.ceil(math.log({same}) / math.log(1.25))`", "the same after rounding up")
+
 # ---------------------------------------------------------------- f02.rates
 
 right("f02.rates", "cba")
+right("f02.rates", "ABC")
 wrong(
     "f02.rates",
     "abcd",
@@ -153,6 +160,9 @@ wrong(
     "At that step f is back at the height where it started. The lowest point of a parabola is half way.",
     see="which-learning-rates-converge",
 )
+
+for same in (", positive=False", ""):
+    equivalent("f02.best_step", f"`a, b, u, v = sympy.symbols('a b u v'{same})`", "letters are known by their names")
 
 # ---------------------------------------------------------------- f02.careful
 
@@ -305,14 +315,32 @@ def gives_up(f, gradient, w, rate, steps):
 
 @wrong(
     "f02.careful",
-    "You give up too early: a rate that is far too large may need forty halvings.",
+    "You give up too early: there are 60 tries, the first with the full rate.",
     see="descent-in-many-dimensions",
 )
-def thirty_tries(f, gradient, w, rate, steps):
+def fifty_tries(f, gradient, w, rate, steps):
     path = [w]
     for _ in range(steps):
         g, eta = gradient(w), rate
-        for _ in range(30):
+        for _ in range(50):
+            if f(w - eta * g) <= f(w) - eta / 2 * (g**2).sum():
+                w = w - eta * g
+                break
+            eta = eta / 2
+        path.append(w)
+    return torch.stack(path)
+
+
+@wrong(
+    "f02.careful",
+    "You halve 60 times. Of the 60 tries the first has the full rate, so there are 59 halvings.",
+    see="descent-in-many-dimensions",
+)
+def sixty_one_tries(f, gradient, w, rate, steps):
+    path = [w]
+    for _ in range(steps):
+        g, eta = gradient(w), rate
+        for _ in range(61):
             if f(w - eta * g) <= f(w) - eta / 2 * (g**2).sum():
                 w = w - eta * g
                 break
@@ -558,22 +586,6 @@ def each_by_its_own_size(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "You looked at the first entry only. Every entry of the gradient can be wrong by itself.",
-    see="trust-no-gradient-unchecked",
-)
-def first_entry(f, gradient, w):
-    claimed = gradient(w)
-    if claimed.shape != w.shape:
-        return False
-    change = torch.zeros(w.numel(), dtype=w.dtype)
-    change[0] = 1e-5
-    change = change.view(w.shape)
-    slope = (f(w + change) - f(w - change)) / 2e-5
-    return bool((claimed.flatten()[0] - slope).abs() <= 1e-4 * abs(slope))
-
-
-@wrong(
-    "f02.checker",
     "You moved all entries at once. That tests the sum of the gradient's entries, and errors cancel in a sum.",
     see="trust-no-gradient-unchecked",
 )
@@ -654,6 +666,32 @@ def shape_not_compared(f, gradient, w):
     numeric = torch.tensor([float(f(w + c) - f(w - c)) / 2e-5 for c in eye], dtype=w.dtype)
     return bool((claimed - numeric).abs().max() <= 1e-4 * numeric.abs().max())
 
+
+@wrong(
+    "f02.checker",
+    "You compare norms, in which one entry is lost among many. The task judges each entry, by the largest.",
+    see="trust-no-gradient-unchecked",
+)
+def norm_of_the_difference(f, gradient, w):
+    claimed = gradient(w)
+    if claimed.shape != w.shape:
+        return False
+    eye = 1e-5 * torch.eye(w.numel(), dtype=w.dtype).reshape(w.numel(), *w.shape)
+    numeric = torch.tensor([float(f(w + c) - f(w - c)) / 2e-5 for c in eye], dtype=w.dtype)
+    return bool((claimed.flatten() - numeric).norm() <= 1e-4 * numeric.norm())
+
+
+equivalent(
+    "f02.checker",
+    "`return (claimed - numeric).abs().max() <= 0.0001 * numeric.abs().max()`",
+    "a truth value as a tensor is one, too",
+)
+for name in ("numeric", "change"):
+    equivalent(
+        "f02.checker",
+        f"`{name} = torch.zeros(w.numel())`",
+        "float32 is off by a ten-millionth, a thousandth of what is tolerated",
+    )
 
 # ---------------------------------------------------------------- f02.prediction
 

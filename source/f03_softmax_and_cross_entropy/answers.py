@@ -5,11 +5,12 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f03.invariance
 
 right("f03.invariance", "fca")
+right("f03.invariance", "ACF")
 wrong(
     "f03.invariance",
     "a",
@@ -51,6 +52,7 @@ wrong(
 
 right("f03.lead", 13.02)
 right("f03.lead", cell("lead = math.log(9) + math.log(49_999)"))
+right("f03.lead", cell("lead = sympy.log(449991)"))
 wrong(
     "f03.lead",
     math.log(9),
@@ -73,6 +75,9 @@ wrong(
 wrong(
     "f03.lead", math.log(50_000), "That gives the token as much as all others together, about one half.", see="shift-yes-scale-no"
 )
+
+for rivals in (49_998, 50_000):
+    equivalent("f03.lead", f"`lead = math.log(0.9 / (0.1 / {rivals}))`", "the same in two decimals")
 
 # ---------------------------------------------------------------- f03.ensemble
 
@@ -191,6 +196,13 @@ def changes_its_argument(log_probs):
 def always_float32(log_probs):
     return (torch.logsumexp(log_probs, dim=0) - math.log(len(log_probs))).float()
 
+
+for number in ("-1.0", "1.0", "-0.0"):
+    equivalent(
+        "f03.ensemble",
+        f"`top = top.masked_fill(top == -torch.inf, {number})`",
+        "any finite number does where all are minus infinity",
+    )
 
 # ---------------------------------------------------------------- f03.brier_gradient
 
@@ -334,6 +346,21 @@ def on_a_finer_grid(score):
     return True
 
 
+@right("f03.honesty")
+def scalars_in_a_loop(score):
+    for k in range(5, 96):
+        p = k / 100
+
+        def cost(q, p=p):
+            q = np.array([q])
+            return float(p * score(q, 1)[0] + (1 - p) * score(q, 0)[0])
+
+        honest = cost(p)
+        if any(cost(j / 100) <= honest + 1e-13 for j in range(1, 100) if j != k):
+            return False
+    return True
+
+
 @wrong("f03.honesty", "You test one true probability, 0.5. Every symmetric rule looks honest there.", see="honest-forecasts")
 def at_one_half_only(score):
     grid = np.linspace(0.01, 0.99, 99)
@@ -443,6 +470,24 @@ def forecasts_stop_at_the_truths(score):
             return False
     return True
 
+
+@wrong(
+    "f03.honesty",
+    "You also ask about true probabilities below 0.05 and above 0.95. The task does not, and refuses no rule for them.",
+    see="honest-forecasts",
+)
+def wider_than_asked(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(99):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not (np.delete(expected, i) > expected[i] + 1e-12).all():
+            return False
+    return True
+
+
+equivalent("f03.honesty", "`if not expected[i] < others.min():`", "a tie of equal numbers is exact")
+equivalent("f03.honesty", "`if not expected[i] < others.min() - 2e-12:`", "honest rules win by more")
+equivalent("f03.honesty", "`if not expected[i] <= others.min() - 1e-12:`", "no rule wins by just this much")
 
 # ---------------------------------------------------------------- f03.temperature
 
@@ -604,6 +649,34 @@ def plain_exponentials(logits, target):
 
 @wrong(
     "f03.temperature",
+    "A probability that underflows to 0 makes p · ln p a nan, and a comparison with nan is False: your search goes astray there.",
+    see="the-floor-under-the-loss",
+)
+def zero_times_infinity(logits, target):
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        p = torch.softmax(logits.double() / math.exp(middle), dim=-1)
+        low, high = (middle, high) if -(p * p.log()).sum() < target else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong("f03.temperature", "Asked is a number; you return a tensor with one entry.", see="temperature-and-entropy")
+def tensor_of_one_entry(logits, target):
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        h = torch.special.entr(torch.softmax(logits.double() / math.exp(middle), dim=-1)).sum()
+        low, high = (middle, high) if h < target else (low, middle)
+    return torch.tensor([math.exp((low + high) / 2)], dtype=torch.float64)
+
+
+@wrong(
+    "f03.temperature",
     "You compute in float32: with logits near 10 000 that differ by 0.001, the differences are rounded away.",
     see="when-the-exponential-overflows",
 )
@@ -617,6 +690,17 @@ def in_float32(logits, target):
         low, high = (middle, high) if h < target else (low, middle)
     return math.exp((low + high) / 2)
 
+
+for bounds in ("-39.0, 40.0", "-41.0, 40.0", "-80.0, 40.0", "-40.0, 39.0", "-40.0, 41.0", "-40.0, 80.0"):
+    equivalent("f03.temperature", f"`low, high = ({bounds})`", "wide enough for all logits that are promised")
+for times in (99, 101, 200):
+    equivalent("f03.temperature", f"`for _ in range({times}):`", "60 halvings of 80 exhaust the digits of a float64")
+equivalent(
+    "f03.temperature",
+    "`too_cold = torch.special.entr(p).sum() <= target`",
+    "an entropy that is met exactly may lie in either half",
+)
+equivalent("f03.temperature", "`p = torch.softmax(logits.double() / math.exp(middle), dim=-0)`", "a vector has one dimension")
 
 # ---------------------------------------------------------------- f03.prediction
 

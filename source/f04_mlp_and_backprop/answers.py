@@ -2,16 +2,33 @@
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f04.count
 
 right("f04.count", 118_282.0)
 right("f04.count", cell("parameters = sum((i + 1) * o for i, o in [(784, 128), (128, 128), (128, 10)])"))
-wrong("f04.count", 784 * 128 + 128 * 128 + 128 * 10, "Those are the weights. Every unit and every output has a bias as well.", see="counting")
-wrong("f04.count", 785 * 128 + 129 * 10, "One layer is missing: the one from the first hidden layer to the second.", see="counting")
-wrong("f04.count", 29 * 128 + 129 * 128 + 129 * 10, "An image is 28 rows of 28 numbers: the first layer has 784 inputs.", see="counting")
-wrong("f04.count", 785 * 129 + 129 * 129 + 129 * 10, "A bias needs no bias: the layer has d_l columns, not one more.", see="counting")
+wrong(
+    "f04.count",
+    784 * 128 + 128 * 128 + 128 * 10,
+    "Those are the weights. Every unit and every output has a bias as well.",
+    see="counting",
+)
+wrong(
+    "f04.count", 785 * 128 + 129 * 10, "One layer is missing: the one from the first hidden layer to the second.", see="counting"
+)
+wrong(
+    "f04.count",
+    29 * 128 + 129 * 128 + 129 * 10,
+    "An image is 28 rows of 28 numbers: the first layer has 784 inputs.",
+    see="counting",
+)
+wrong(
+    "f04.count",
+    785 * 129 + 129 * 129 + 129 * 10,
+    "A bias needs no bias: the layer has d_l columns, not one more.",
+    see="counting",
+)
 
 # ---------------------------------------------------------------- f04.xor
 
@@ -115,6 +132,9 @@ wrong(
     see="backwards-by-hand",
 )
 
+for same in (", real=False", ""):
+    equivalent("f04.delta", f"`x, y, w1, w2 = sympy.symbols('x y w1 w2'{same})`", "letters are known by their names")
+
 # ---------------------------------------------------------------- f04.classifier
 
 
@@ -143,7 +163,11 @@ def example_by_example(X, classes, W1, b1, W2, b2):
     return tuple(total)
 
 
-@wrong("f04.classifier", "The factor 2 belongs to the squared error. The cross-entropy's first slope is p − y, divided by N.", see="the-loss-and-its-first-slope")
+@wrong(
+    "f04.classifier",
+    "The factor 2 belongs to the squared error. The cross-entropy's first slope is p − y, divided by N.",
+    see="the-loss-and-its-first-slope",
+)
 def two_over_n(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -152,7 +176,11 @@ def two_over_n(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "The loss is a mean: the first slope has to be divided by the number of examples.", see="the-loss-and-its-first-slope")
+@wrong(
+    "f04.classifier",
+    "The loss is a mean: the first slope has to be divided by the number of examples.",
+    see="the-loss-and-its-first-slope",
+)
 def not_divided(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -161,7 +189,11 @@ def not_divided(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "The error signal of the hidden layer is not sent through the bend: where ReLU is flat, nothing comes back.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier",
+    "The error signal of the hidden layer is not sent through the bend: where ReLU is flat, nothing comes back.",
+    see="backwards-layer-by-layer",
+)
 def no_bend(X, classes, W1, b1, W2, b2):
     A1 = (X @ W1 + b1).clamp(min=0)
     delta2 = (torch.softmax(A1 @ W2 + b2, dim=-1) - torch.eye(len(b2), dtype=X.dtype)[classes]) / len(X)
@@ -185,7 +217,11 @@ def hidden_tanh(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "The mean is over the N examples. You divided by the number of logits as well.", see="the-loss-and-its-first-slope")
+@wrong(
+    "f04.classifier",
+    "The mean is over the N examples. You divided by the number of logits as well.",
+    see="the-loss-and-its-first-slope",
+)
 def mean_over_logits(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -195,7 +231,11 @@ def mean_over_logits(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "You took the softmax over the examples. Each row of logits is one example's.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier",
+    "You took the softmax over the examples. Each row of logits is one example's.",
+    see="backwards-layer-by-layer",
+)
 def softmax_over_rows(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -204,7 +244,11 @@ def softmax_over_rows(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "The mean was taken twice for the biases: the error signals are divided by N already, so they are summed.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier",
+    "The mean was taken twice for the biases: the error signals are divided by N already, so they are summed.",
+    see="backwards-layer-by-layer",
+)
 def bias_mean(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -213,7 +257,11 @@ def bias_mean(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.mean(dim=0), A1.T @ delta2, delta2.mean(dim=0)
 
 
-@wrong("f04.classifier", "The exponentials of large logits overflow. Take the largest logit out first, or use torch.softmax.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier",
+    "The exponentials of large logits overflow. Take the largest logit out first, or use torch.softmax.",
+    see="backwards-layer-by-layer",
+)
 def overflows(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     A1 = Z1.clamp(min=0)
@@ -223,7 +271,11 @@ def overflows(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), A1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "The gradient of W2 needs what went into that layer, the hidden units after their bend, not before it.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier",
+    "The gradient of W2 needs what went into that layer, the hidden units after their bend, not before it.",
+    see="backwards-layer-by-layer",
+)
 def input_before_the_bend(X, classes, W1, b1, W2, b2):
     Z1 = X @ W1 + b1
     delta2 = (torch.softmax(Z1.clamp(min=0) @ W2 + b2, dim=-1) - torch.eye(len(b2), dtype=X.dtype)[classes]) / len(X)
@@ -231,7 +283,9 @@ def input_before_the_bend(X, classes, W1, b1, W2, b2):
     return X.T @ delta1, delta1.sum(dim=0), Z1.T @ delta2, delta2.sum(dim=0)
 
 
-@wrong("f04.classifier", "You let torch differentiate. Write the backward pass as matrix products.", see="backwards-layer-by-layer")
+@wrong(
+    "f04.classifier", "You let torch differentiate. Write the backward pass as matrix products.", see="backwards-layer-by-layer"
+)
 def by_autograd(X, classes, W1, b1, W2, b2):
     with torch.enable_grad():
         leaves = [p.clone().requires_grad_(True) for p in (W1, b1, W2, b2)]
@@ -239,6 +293,10 @@ def by_autograd(X, classes, W1, b1, W2, b2):
         torch.nn.functional.cross_entropy(logits, classes).backward()
     return tuple(p.grad for p in leaves)
 
+
+equivalent("f04.classifier", "`delta1 = delta2 @ W2.T * (Z1 >= 0)`", "no pre-activation is 0, as the task says")
+equivalent("f04.classifier", "`probs = torch.softmax(A1 @ W2 + b2, dim=1)`", "dimension 1 is the last")
+equivalent("f04.classifier", "`delta2 = (probs - torch.eye(len(b2))[classes]) / len(X)`", "0 and 1 are exact in float32")
 
 # ---------------------------------------------------------------- f04.suspicion
 
@@ -301,7 +359,12 @@ def by_differences(backward):
     return True
 
 
-wrong("f04.suspicion", cell("def is_right(backward):\n    return True"), "It accepts everything: a test that cannot fail is no test.", see="backwards-layer-by-layer")
+wrong(
+    "f04.suspicion",
+    cell("def is_right(backward):\n    return True"),
+    "It accepts everything: a test that cannot fail is no test.",
+    see="backwards-layer-by-layer",
+)
 wrong(
     "f04.suspicion",
     tester(f"{SHAPES} or {VALUES}", sizes="[(1, 3, 5, 2)]"),
@@ -324,7 +387,8 @@ wrong(
     "f04.suspicion",
     cell(
         SOME.format(sizes=ALL, judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES}")).replace(
-            "        leaves =", "        given[3], given[5] = torch.zeros_like(given[3]), torch.zeros_like(given[5])\n        leaves ="
+            "        leaves =",
+            "        given[3], given[5] = torch.zeros_like(given[3]), torch.zeros_like(given[5])\n        leaves =",
         )
     ),
     "You tested with biases that are zero. A pass that forgets a bias looks right there: draw them at random.",
@@ -364,14 +428,43 @@ wrong(
 )
 wrong(
     "f04.suspicion",
-    cell(SOME.format(sizes=ALL, judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES}").replace("return False", "return True", 2).replace("return True", "return False", 1))),
+    cell(
+        SOME.format(
+            sizes=ALL,
+            judge=JUDGE.format(wrong_if=f"{SHAPES} or {VALUES}")
+            .replace("return False", "return True", 2)
+            .replace("return True", "return False", 1),
+        )
+    ),
     "A backward pass that raises an error is not right: return False then.",
     see="backwards-layer-by-layer",
 )
 
+equivalent(
+    "f04.suspicion", "`for N, d_in, d_hidden, d_out in …`", "a tester may take any sizes of which some are equal and some are not"
+)
+equivalent("f04.suspicion", "`if False:`", "zip raises for three gradients, and what raises is wrong")
+for same in (", strict=False", ""):
+    equivalent("f04.suspicion", f"`for mine, leaf in zip(claimed, leaves[2:]{same}):`", "the lengths have been compared")
+for same in ("i > 0", "i >= 1", "i > -1"):
+    equivalent(
+        "f04.suspicion",
+        f"`leaves = [t.clone().requires_grad_({same}) for i, t in enumerate(given)]`",
+        "further gradients are not looked at",
+    )
+equivalent(
+    "f04.suspicion", "`leaves = [t.requires_grad_(i > 1) for i, t in enumerate(given)]`", "a backward pass may be given leaves"
+)
+for same in ("rtol=2e-06, atol=1e-09", "rtol=1e-06, atol=2e-09", "rtol=1e-06", "atol=1e-09"):
+    equivalent(
+        "f04.suspicion",
+        f"`if mine.shape != leaf.shape or not torch.allclose(mine, leaf.grad, {same}):`",
+        "faults are a thousandth or more, rounding far less than either",
+    )
+
 # ---------------------------------------------------------------- f04.matrix
 
-CLASS = '''
+CLASS = """
 class Matrix:
     def __init__(self, data, parents=()):
         self.data, self.parents, self.grad = data, parents, torch.zeros_like(data)
@@ -410,7 +503,7 @@ class Matrix:
         for node in reversed(order):
             for parent, pull in node.parents:
                 parent.grad = {gather}
-'''
+"""
 PARTS = {
     "left": "G @ other.data.T",
     "right": "self.data.T @ G",
@@ -486,15 +579,55 @@ class Matrix:
                 node.back(node.grad)
 
 
-wrong("f04.matrix", machine(gather="pull(node.grad)"), "The last way wins: where a matrix is used several times, the ways add up.", see="a-machine-for-slopes")
-wrong("f04.matrix", machine(clear="pass"), "The gradients of the last walk back are still there when the next one begins. Set them to zero first.", see="a-machine-for-slopes")
-wrong("f04.matrix", machine(bias="G"), "A bias is added to every row, so its gradient is the sum over the rows, in the shape of the bias.", see="backwards-layer-by-layer")
-wrong("f04.matrix", machine(bias="G.mean(dim=0) if bias else G"), "The gradient of a bias is the sum over the rows, not their mean.", see="backwards-layer-by-layer")
-wrong("f04.matrix", machine(bias="G.sum(dim=0) if other.data.dim() == 1 else G"), "The sum over the rows is for a bias that was added to every row. Two biases that are added have one shape: pass the gradient on as it is.", see="a-machine-for-slopes")
+wrong(
+    "f04.matrix",
+    machine(gather="pull(node.grad)"),
+    "The last way wins: where a matrix is used several times, the ways add up.",
+    see="a-machine-for-slopes",
+)
+wrong(
+    "f04.matrix",
+    machine(clear="pass"),
+    "The gradients of the last walk back are still there when the next one begins. Set them to zero first.",
+    see="a-machine-for-slopes",
+)
+wrong(
+    "f04.matrix",
+    machine(bias="G"),
+    "A bias is added to every row, so its gradient is the sum over the rows, in the shape of the bias.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.matrix",
+    machine(bias="G.mean(dim=0) if bias else G"),
+    "The gradient of a bias is the sum over the rows, not their mean.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.matrix",
+    machine(bias="G.sum(dim=0) if other.data.dim() == 1 else G"),
+    "The sum over the rows is for a bias that was added to every row. Two biases that are added have one shape: pass the gradient on as it is.",
+    see="a-machine-for-slopes",
+)
 wrong("f04.matrix", machine(minus="G"), "In A − B the way back to B carries a minus sign.", see="a-machine-for-slopes")
-wrong("f04.matrix", machine(tanh="G * (1 - self.data**2)"), "The slope of tanh is 1 − tanh² of the pre-activation; you squared the pre-activation itself.", see="one-hidden-layer")
-wrong("f04.matrix", machine(square="G / N * self.data"), "The slope of a square is twice what was squared.", see="the-loss-and-its-first-slope")
-wrong("f04.matrix", machine(count="self.data.numel()"), "The mean is over the rows, not over all entries.", see="the-loss-and-its-first-slope")
+wrong(
+    "f04.matrix",
+    machine(tanh="G * (1 - self.data**2)"),
+    "The slope of tanh is 1 − tanh² of the pre-activation; you squared the pre-activation itself.",
+    see="one-hidden-layer",
+)
+wrong(
+    "f04.matrix",
+    machine(square="G / N * self.data"),
+    "The slope of a square is twice what was squared.",
+    see="the-loss-and-its-first-slope",
+)
+wrong(
+    "f04.matrix",
+    machine(count="self.data.numel()"),
+    "The mean is over the rows, not over all entries.",
+    see="the-loss-and-its-first-slope",
+)
 wrong(
     "f04.matrix",
     cell("""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f05.gain
 
@@ -14,10 +14,10 @@ right("f05.gain", cell("gain = math.sqrt((512 * 0.05**2) ** 50)"))
 wrong("f05.gain", 1.28**50, "That is the growth of the second moment; the question is about its root.", see="one-layer")
 wrong("f05.gain", 1.28, "That is one layer's factor for the second moment. There are 50 layers.", see="one-layer")
 wrong("f05.gain", (512 * 0.05) ** 25, "You used the standard deviation for the variance: it has to be squared.", see="one-layer")
+wrong("f05.gain", 0.05**50, "You left out that each sum has 512 terms: width times variance is what counts.", see="one-layer")
 wrong(
-    "f05.gain", 0.05**50, "You left out that each sum has 512 terms: width times variance is what counts.", see="one-layer"
+    "f05.gain", (512 * 0.05) ** 50, "You left out the square of the standard deviation, and the root at the end.", see="one-layer"
 )
-wrong("f05.gain", (512 * 0.05) ** 50, "You left out the square of the standard deviation, and the root at the end.", see="one-layer")
 wrong("f05.gain", 50 * math.sqrt(1.28), "Layers multiply: fifty factors, not fifty times the factor.", see="one-layer")
 
 # ---------------------------------------------------------------- f05.leaky
@@ -54,14 +54,16 @@ wrong(
     see="relu-takes-half",
 )
 
+equivalent("f05.leaky", "`a, n = sympy.symbols('a n')`", "letters are known by their names")
+equivalent("f05.leaky", "`a, n = sympy.symbols('a n', positive=False)`", "letters are known by their names")
+
 # ---------------------------------------------------------------- f05.std_for
 
 
 @right("f05.std_for")
-def by_hermite(activation, n_in):
-    z, w = np.polynomial.hermite_e.hermegauss(100)
-    moment = float((torch.from_numpy(w) * activation(torch.from_numpy(z)) ** 2).sum()) / math.sqrt(2 * math.pi)
-    return (n_in * moment) ** -0.5
+def by_quantiles(activation, n_in):
+    z = torch.special.ndtri((torch.arange(2_000_000, dtype=torch.float64) + 0.5) / 2_000_000)  # all equally likely
+    return (n_in * (activation(z) ** 2).mean().item()) ** -0.5
 
 
 @right("f05.std_for")
@@ -103,7 +105,11 @@ def always_he(activation, n_in):
     return math.sqrt(2 / n_in)
 
 
-@wrong("f05.std_for", "You averaged over an even grid. Normal numbers are dense near 0: weigh with the density.", see="relu-takes-half")
+@wrong(
+    "f05.std_for",
+    "You averaged over an even grid. Normal numbers are dense near 0: weigh with the density.",
+    see="relu-takes-half",
+)
 def even_grid(activation, n_in):
     z = torch.linspace(-math.sqrt(3), math.sqrt(3), 20_001, dtype=torch.float64)
     return 1 / math.sqrt(n_in * (activation(z) ** 2).mean().item())
@@ -119,11 +125,33 @@ def few_random_numbers(activation, n_in):
     return 1 / math.sqrt(n_in * (activation(z) ** 2).mean().item())
 
 
-@wrong("f05.std_for", "Your grid ends too early: the tails of the normal distribution count for fast-growing activations.", see="relu-takes-half")
+@wrong(
+    "f05.std_for",
+    "Your grid ends too early: the tails of the normal distribution count for fast-growing activations.",
+    see="relu-takes-half",
+)
 def short_grid(activation, n_in):
     z = torch.linspace(-3, 3, 6_001, dtype=torch.float64)
     density = torch.exp(-(z**2) / 2)
     return 1 / math.sqrt(n_in * ((density * activation(z) ** 2).sum() / density.sum()).item())
+
+
+@wrong(
+    "f05.std_for",
+    "The nodes of Gauss and Hermite are exact for polynomials. An activation with a bend or a jump needs a grid that is fine everywhere.",
+    see="relu-takes-half",
+)
+def few_nodes(activation, n_in):
+    z, w = np.polynomial.hermite_e.hermegauss(100)
+    moment = float((torch.from_numpy(w) * activation(torch.from_numpy(z)) ** 2).sum()) / math.sqrt(2 * math.pi)
+    return (n_in * moment) ** -0.5
+
+
+@wrong("f05.std_for", "Your grid is too coarse: between its points an activation can jump or swing.", see="relu-takes-half")
+def coarse_grid(activation, n_in):
+    z = torch.linspace(-10, 10, 41, dtype=torch.float64)
+    density = torch.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return 1 / math.sqrt(n_in * (density * activation(z) ** 2).sum().item() * 0.5)
 
 
 @wrong("f05.std_for", "The number of inputs is missing: a sum of n terms is n times as large in the square.", see="one-layer")
@@ -133,13 +161,27 @@ def without_n(activation, n_in):
     return 1 / math.sqrt((density * activation(z) ** 2).sum().item())
 
 
+equivalent(
+    "f05.std_for", "`second_moment = (density * activation(z) ** 2).sum() * 0.001`", "math.sqrt makes a Python float of a tensor"
+)
+equivalent(
+    "f05.std_for",
+    "`z = torch.linspace(-10, 10, 20000, dtype=torch.float64)`",
+    "one step in 20,000 changes the sum by less than is asked for",
+)
+equivalent(
+    "f05.std_for",
+    "`z = torch.linspace(-10, 10, 20002, dtype=torch.float64)`",
+    "one step in 20,000 changes the sum by less than is asked for",
+)
+
 # ---------------------------------------------------------------- f05.keeps_size
 
 
 @right("f05.keeps_size")
-def row_halves(init):
+def every_pair_of_widths(init):
     for n_in in (50, 250, 500):
-        for n_out in (60, 400):
+        for n_out in (60, 200, 460):
             W = torch.cat([init(n_in, n_out) for _ in range(max(1, 50_000 // (n_in * n_out)))], dim=1)
             for half in (W[: n_in // 2], W[n_in // 2 :]):
                 if not 0.88 < half.pow(2).mean() * n_in / 2 < 1.12:
@@ -150,14 +192,13 @@ def row_halves(init):
 
 
 @right("f05.keeps_size")
-def variances_of_blocks(init):
-    for n_in, n_out in [(500, 90), (90, 500), (200, 200)]:
-        W = np.stack([init(n_in, n_out).numpy() for _ in range(2)])
+def blocks_in_numpy(init):
+    for n_in, n_out in [(500, 55), (60, 500), (200, 200)]:
+        W = np.stack([init(n_in, n_out).numpy() for _ in range(3)])
         blocks = W[:, : n_in // 2], W[:, n_in // 2 :]
-        variances = [float(block.var()) for block in blocks]
-        if max(abs(v - 2 / n_in) for v in variances) > 0.14 * 2 / n_in:
+        if max(abs(float((block**2).mean()) * n_in / 2 - 1) for block in blocks) > 0.14:
             return False
-        if abs(W.mean()) > 0.15 * math.sqrt(2 / n_in):
+        if abs(W.mean()) > 0.25 * W.std():
             return False
     return True
 
@@ -214,15 +255,6 @@ def std_with_variance(init):
     return True
 
 
-@wrong("f05.keeps_size", "You ask for 1/n_in. ReLU cuts off half of the square, so twice that is needed.", see="relu-takes-half")
-def without_two(init):
-    for n_in, n_out in [(500, 60), (60, 500), (400, 400)]:
-        W = torch.cat([init(n_in, n_out) for _ in range(3)], dim=1)
-        if not 0.9 < W.pow(2).mean() * n_in < 1.1 or abs(W.mean()) > 0.2 * W.std():
-            return False
-    return True
-
-
 @wrong(
     "f05.keeps_size",
     "You ask for a normal distribution. Only mean and variance matter: uniform weights can be right too.",
@@ -264,10 +296,14 @@ def too_wide(init):
     return True
 
 
-@wrong("f05.keeps_size", "Your widths stop early: a rule can go wrong for wide layers only.", see="one-layer")
-def narrow_only(init):
-    for n_in, n_out in [(200, 60), (60, 500), (250, 200), (50, 50), (300, 90)]:
-        W = torch.cat([init(n_in, n_out) for _ in range(max(1, 40_000 // (n_in * n_out)))], dim=1)
+@wrong(
+    "f05.keeps_size",
+    "Your widths leave out the ends of the range: a rule can go wrong for very narrow or very wide layers only.",
+    see="one-layer",
+)
+def not_at_the_ends(init):
+    for n_in, n_out in [(400, 80), (80, 400), (200, 200)]:
+        W = torch.cat([init(n_in, n_out) for _ in range(2)], dim=1)
         for half in (W[: n_in // 2], W[n_in // 2 :]):
             if not 0.88 < half.pow(2).mean() * n_in / 2 < 1.12:
                 return False
@@ -276,17 +312,63 @@ def narrow_only(init):
     return True
 
 
-@wrong("f05.keeps_size", "Your widths begin late: a rule can go wrong for narrow layers only.", see="one-layer")
-def wide_only(init):
-    for n_in, n_out in [(500, 60), (120, 500), (200, 200)]:
-        W = torch.cat([init(n_in, n_out) for _ in range(max(1, 40_000 // (n_in * n_out)))], dim=1)
+@wrong(
+    "f05.keeps_size", "You try only the narrowest and the widest layers: a rule can go wrong for those between.", see="one-layer"
+)
+def ends_only(init):
+    for n_in, n_out in [(500, 50), (50, 500)]:
+        W = torch.cat([init(n_in, n_out) for _ in range(3)], dim=1)
         for half in (W[: n_in // 2], W[n_in // 2 :]):
-            if not 0.88 < half.pow(2).mean() * n_in / 2 < 1.12:
+            if not 0.9 < half.pow(2).mean() * n_in / 2 < 1.1:
                 return False
         if abs(W.mean()) > 0.2 * W.std():
             return False
     return True
 
+
+@wrong("f05.keeps_size", "You take the mean of the upper rows only. The lower ones can be off centre as well.", see="one-layer")
+def mean_of_the_upper_half(init):
+    for n_in, n_out in [(500, 50), (50, 500), (200, 200)]:
+        W = torch.cat([init(n_in, n_out) for _ in range(3)], dim=1)
+        for half in (W[: n_in // 2], W[n_in // 2 :]):
+            if not 0.9 < half.pow(2).mean() * n_in / 2 < 1.1:
+                return False
+        if abs(W[: n_in // 2].mean()) > 0.2 * W.std():
+            return False
+    return True
+
+
+for same in (
+    "[(499, 50), (50, 500), (200, 200)]",
+    "[(500, 51), (50, 500), (200, 200)]",
+    "[(500, 50), (51, 500), (200, 200)]",
+    "[(500, 50), (50, 499), (200, 200)]",
+    "[(500, 50), (50, 500), (199, 200)]",
+    "[(500, 50), (50, 500), (201, 200)]",
+    "[(500, 50), (50, 500), (200, 199)]",
+    "[(500, 50), (50, 500), (200, 201)]",
+):
+    equivalent("f05.keeps_size", f"`for n_in, n_out in {same}:`", "other widths of the same three ranges")
+for same in ("W[:n_in // -2], W[n_in // 2:]", "W[:n_in // 2], W[n_in // -2:]"):
+    equivalent("f05.keeps_size", f"`for rows in ({same}):`", "the same rows, counted from the end")
+for same in (
+    "W[:n_in // 3], W[n_in // 2:]",
+    "W[:n_in // 4], W[n_in // 2:]",
+    "W[:n_in // 2], W[n_in // 3:]",
+    "W[:n_in // 2], W[n_in // 4:]",
+):
+    equivalent("f05.keeps_size", f"`for rows in ({same}):`", "20% in half of the rows are 13% or more in this part")
+for same in ("", ", dim=0"):
+    equivalent(
+        "f05.keeps_size",
+        f"`W = torch.cat([init(n_in, n_out), init(n_in, n_out)]{same})`",
+        "20% in half of the rows are 13% or more in one part",
+    )
+equivalent("f05.keeps_size", "`W = torch.cat([init(n_in, n_out), init(n_in, n_out)], dim=-1)`", "dimension 1 is the last")
+equivalent(
+    "f05.keeps_size", "`if abs(rows.square().mean() * n_in / 2 - 1) >= 0.11:`", "random numbers do not hit the limit itself"
+)
+equivalent("f05.keeps_size", "`if abs(W.mean()) >= 0.2 * W.std():`", "random numbers do not hit the limit itself")
 
 # ---------------------------------------------------------------- f05.prediction
 
@@ -342,7 +424,11 @@ def count_goes_on(largest, start, patience):
     return used
 
 
-@wrong("f05.scaler", "After a doubling the count begins anew; yours goes on, so every further good step doubles again.", see="mixed-precision")
+@wrong(
+    "f05.scaler",
+    "After a doubling the count begins anew; yours goes on, so every further good step doubles again.",
+    see="mixed-precision",
+)
 def doubles_ever_after(largest, start, patience):
     scale, good, used = float(start), 0, []
     for gradient in largest:
@@ -356,7 +442,9 @@ def doubles_ever_after(largest, start, patience):
     return used
 
 
-@wrong("f05.scaler", "You note the scale after its change; asked is the scale that the step was done with.", see="mixed-precision")
+@wrong(
+    "f05.scaler", "You note the scale after its change; asked is the scale that the step was done with.", see="mixed-precision"
+)
 def noted_afterwards(largest, start, patience):
     scale, good, used = float(start), 0, []
     for gradient in largest:
@@ -384,7 +472,11 @@ def limit_counts_as_overflow(largest, start, patience):
     return used
 
 
-@wrong("f05.scaler", "You halve until the step fits. An overflowing step is skipped, and the scale halved once.", see="mixed-precision")
+@wrong(
+    "f05.scaler",
+    "You halve until the step fits. An overflowing step is skipped, and the scale halved once.",
+    see="mixed-precision",
+)
 def halves_until_it_fits(largest, start, patience):
     scale, good, used = float(start), 0, []
     for gradient in largest:
@@ -440,8 +532,14 @@ def one_step_late(largest, start, patience):
 # ---------------------------------------------------------------- f05.alpha
 
 right("f05.alpha", 0.222)
+right("f05.alpha", cell("alpha = sympy.sqrt(10 ** sympy.Rational(1, 48) - 1)"))
 right("f05.alpha", cell("alpha = math.sqrt(math.expm1(math.log(10) / 48))"))
-wrong("f05.alpha", math.sqrt(9 / 48), "That is for branches that are normalised first, where sizes add up in a straight line.", see="residuals")
+wrong(
+    "f05.alpha",
+    math.sqrt(9 / 48),
+    "That is for branches that are normalised first, where sizes add up in a straight line.",
+    see="residuals",
+)
 wrong("f05.alpha", 10 ** (1 / 48) - 1, "That is α²: take the root.", see="residuals")
 wrong("f05.alpha", 1 / math.sqrt(48), "With 1/√L the second moment ends below e, not at ten.", see="residuals")
 wrong("f05.alpha", 10 ** (1 / 48), "That is 1 + α², the factor of one step.", see="residuals")

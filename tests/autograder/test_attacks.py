@@ -365,7 +365,7 @@ PATCHES = {
         """,
     "tracing and hooks": """
         import gc, sys, threading, atexit
-        sys.settrace(lambda frame, event, arg: frame.f_locals.update(right=0))
+        sys.settrace(lambda frame, event, arg: frame.f_locals.update({"right": 0}))
         sys.setprofile(lambda *args: None)
         sys.excepthook = sys.unraisablehook = threading.excepthook = lambda *args: None
         gc.callbacks.append(lambda *args: None)
@@ -379,7 +379,7 @@ PATCHES = {
         json.dumps = lambda *args, **kwargs: '[{"output_type": "execute_result", "data": {"text/plain": "3.0"}, "metadata": {}}]'
         autograder.remote.Server.do_call = lambda self, *args: 3.0
         autograder.remote.Server.do_names = lambda self, *args: {name: 3.0 for name in ("double", "squares", "softmax", "answer", "score", "exercise", "np")}
-        autograder.remote.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], []]
+        autograder.remote.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], [], 0.0, 1e9]
         """,
     "scores in all outputs": """
         from IPython.display import display, publish_display_data
@@ -431,32 +431,32 @@ FORGED = {
     "answers in advance": """
         for value in (3.0, None, True, [4], [0, None], [4, "double", 3.0]):
             for _ in range(20):
-                forge("ok", None, [], value, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], value, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "errors in advance": """
         for name in ("StopIteration", "SystemExit", "Exception", "TimeLimit", "NoSuchError", 7):
-            forge("raise", [name, None, [0, None], "text", [["f", 1, "line"]], None], [], [], [score, [True] * 3, []])
+            forge("raise", [name, None, [0, None], "text", [["f", 1, "line"]], None], [], [], [score, [True] * 3, [], 0.0, 0.0])
         """,
     "questions to the tests": """
         for what in ("call", "next", "gradients", "cell", "names", "get", "guard", "lose", "__init__", "do_call"):
             for number in range(5):
-                forge("do", what, [True, "float32", [], [], None], [], [], [[26, number], [0, None], [4]])
+                forge("do", what, [True, "float32", [], [], None], [], [], [[27, number], [0, None], [4]])
         """,
     "things let go and changed": """
         for number in range(-20, 20):
-            forge("ok", number, [[36, number]], [26, number], list(range(50)), [[number, None, None, True, True]], [score, [1], ["x"]])
+            forge("ok", number, [[37, number]], [27, number], list(range(50)), [[number, None, None, True, True]], [score, [1], ["x"], -1.0, "x"])
         """,
     "deep and odd frames": """
         deep = []
         for _ in range(400):
             deep = [0, None, deep]
         for value in (deep, [99], [15, "O", [10**9], [], False], [16, "float32", [2**40], None, 0, 0], [14, "<f8", b""], [12, 10**9, 0]):
-            forge("ok", None, [], value, [], [], [score, [False] * 3, []])
+            forge("ok", None, [], value, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "a thread that answers": """
         def answer():
             while True:
-                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, [], 0.0, 0.0])
                 time.sleep(0.001)
         threading.Thread(target=answer, daemon=True).start()
         """,
@@ -464,7 +464,7 @@ FORGED = {
         if os.fork() == 0:
             while True:
                 wire.recv(1 << 20)
-                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "the socket closed": "os.closerange(0, 100)",
 }
@@ -473,6 +473,227 @@ FORGED = {
 @pytest.mark.parametrize("frames", FORGED)
 def test_forged_frames(graded, frames):
     assert graded(WRONG, WIRE + textwrap.dedent(FORGED[frames]), may_fail=True) == NOTHING
+
+
+# ---------------------------------------------------------------- formulas
+
+SLOPE = """exercise = Exercise("ch99.slope", points=2)
+with exercise.part("a formula"):
+    check(slope=slope).is_expression_in("x", "a")
+    check(slope=slope).has_value(4, at={"x": 1, "a": 2})
+### BEGIN HIDDEN TESTS
+secret_name, own_a = sympy.symbols("x a", real=True)
+with exercise.part("the slope", points=2):
+    check(slope=slope).is_equivalent_to(2 * own_a * secret_name)
+### END HIDDEN TESTS
+exercise.score()"""
+
+RATE = """exercise = Exercise("ch99.rate", points=2)
+with exercise.part("a number"):
+    check(rate=rate).is_number()
+### BEGIN HIDDEN TESTS
+with exercise.part("the rate", points=1):
+    check(rate=rate).equals(0.25)
+with exercise.part("as a formula", points=1):
+    check(rate=rate).is_equivalent_to(sympy.Rational(1, 4))
+### END HIDDEN TESTS
+exercise.score()"""
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory):
+    """formulas(answer, rate=…): the points of `slope` and `rate`, and whether the mark was made that a payload makes."""
+    mark = tmp_path_factory.mktemp("mark") / "ran"
+    cells = [*toy_cells()[:3], new_code_cell("import sympy", metadata=nbgrader("ch99-sympy"))]
+    for name, test in (("slope", SLOPE), ("rate", RATE)):
+        source = f"{name} = None\n### BEGIN SOLUTION\n{name} = 1\n### END SOLUTION"
+        cells += [
+            header(name, "2 points", "derivation"),
+            new_code_cell(source, metadata=nbgrader(f"ch99-{name}-answer", solution=True)),
+            new_code_cell(test, metadata=nbgrader(f"ch99-{name}", 2)),
+        ]
+    made = make_course(tmp_path_factory.mktemp("formulas"), cells=cells)
+    release(made)
+
+    def formulas(answer, rate="rate = None"):
+        notebook = nbformat.read(made.release, as_version=4)
+        for one in notebook.cells:
+            if grade_id(one) == "ch99-slope-answer":
+                one.source = PAYLOAD.format(mark=mark) + textwrap.dedent(answer)
+            if grade_id(one) == "ch99-rate-answer":
+                one.source = rate
+        merged = merge(made, notebook)
+        try:
+            run_notebook(merged.notebook, made, 1, LIMITS)
+        except SandboxError as error:
+            pytest.skip(str(error))
+        tests = {grade_id(one): one for one in merged.notebook.cells}
+        assert HIDDEN not in str([tests[f"ch99-{name}"].outputs for name in ("slope", "rate")])
+        assert not mark.exists()
+        return score(tests["ch99-slope"]), score(tests["ch99-rate"])
+
+    return formulas
+
+
+# Code of the student that sends what it likes in the place of a formula.
+WIRE_OF_FORMULAS = """
+import sys
+wire = sys.modules["autograder.wire"]
+wire._ENCODE[sympy.Symbol] = lambda encoder, value: [wire.SYMBOLIC, {}]
+slope = x
+"""
+
+# What a payload does where it is evaluated: it leaves a mark outside the sandbox and gives itself all points.
+PAYLOAD = """import sympy, numpy as np, torch
+code = "exec(\\"open('{mark}', 'w').close()\\\\nimport course.checks as c\\\\nc.Exercise.score = lambda self: self.points\\")"
+x, a = sympy.symbols("x a", real=True)
+right = 2 * a * x
+"""
+
+EVALUATED = {
+    "text": "slope = code",
+    "text of the right formula": "slope = '2*a*x'",
+    "text of numpy": "slope = np.str_(code)",
+    "bytes": "slope = code.encode()",
+    "an array of text": "slope = np.array(code)",
+    "an array of anything": "slope = np.array(code, dtype=object)",
+    "text that says that it is a formula": """
+        class T(str):
+            __class__ = sympy.Expr
+            free_symbols = {x, a}
+        slope = T(code)""",
+    "an object that sympify asks": """
+        class S:
+            free_symbols = {x, a}
+            def _sympy_(self):
+                return right
+            __str__ = __repr__ = lambda self: code
+        slope = S()""",
+    "a class that sympify asks": "class S:\n    _sympy_ = staticmethod(lambda: right)\nslope = S",
+    "a letter named like code": "slope = sympy.Symbol(code, real=True)",
+    "a letter named like code in the right formula": "slope = right + sympy.Symbol(code) - sympy.Symbol(code + ' ')",
+    "a function named like code": "slope = sympy.Function(code)(x)",
+    "a function that evaluates": "slope = sympy.Function('eval')(sympy.Symbol(code))",
+    "an own kind of sum": """
+        class Add(sympy.Add):
+            def _eval_evalf(self, digits):
+                return sympy.Integer(4)
+            __eq__ = equals = lambda self, other: True
+            __hash__ = sympy.Add.__hash__
+        slope = Add(x, a, evaluate=False)""",
+    "an own kind of letter": """
+        class S(sympy.Symbol):
+            _eval_subs = lambda self, old, new: sympy.Integer(4)
+            _assumptions_orig = property(lambda self: {"positive": True})
+        slope = S(code)""",
+    "an own kind of number": """
+        class F(sympy.Float):
+            __eq__ = lambda self, other: True
+            __hash__ = sympy.Float.__hash__
+            __sub__ = __rsub__ = __abs__ = lambda self, *other: 0
+        slope = object.__new__(F)
+        slope._mpf_, slope._prec = sympy.Float(7)._mpf_, 53""",
+    "fields named like code": """
+        class N(tuple):
+            _fields = ("a", f"b={code}")
+        slope = N((x, a))""",
+    "a matrix": "slope = sympy.Matrix([[right]])",
+    "a lambda": "slope = sympy.Lambda((x, a), right)",
+    "a polynomial": "slope = sympy.Poly(right)",
+    "an equation": "slope = sympy.Eq(x, right)",
+    "a derivative": "slope = sympy.Derivative(a * x**2, x)",
+    "a limit": "h = sympy.Symbol('h')\nslope = sympy.Limit((a * (x + h)**2 - a * x**2) / h, h, 0)",
+    "an integral": "slope = sympy.Integral(2 * a, (x, 0, x))",
+    "a sum": "k = sympy.Symbol('k')\nslope = sympy.Sum(a * x, (k, 1, 2))",
+    "a product": "k = sympy.Symbol('k')\nslope = sympy.Product(right, (k, 1, 1))",
+    "a substitution": "slope = sympy.Subs(a * x, x, 2 * x)",
+    "a derivative inside": "slope = x * sympy.Derivative(a * x**2, x) / x",
+    "forged names": WIRE_OF_FORMULAS.format("['Symbol', code]"),
+    "a forged kind": WIRE_OF_FORMULAS.format("['sympify', ['Symbol', code]]"),
+    "forged text": WIRE_OF_FORMULAS.format("code"),
+}  # fmt: skip
+
+ENDLESS = {
+    "a power of powers": "slope = sympy.Pow(10, sympy.Pow(10, sympy.Pow(10, 10, evaluate=False), evaluate=False), evaluate=False)",
+    "a power of powers beside the right formula": """
+        slope = x ** sympy.Pow(10, sympy.Pow(10, 10, evaluate=False), evaluate=False)
+        slope = sympy.Add(right, sympy.Mul(0, slope, evaluate=False), evaluate=False)""",
+    "powers of letters": "slope = x ** (x ** (x ** (x ** x)))",
+    "a large power": "slope = (right + 1) ** (10**9)",
+    "exponentials": "slope = sympy.exp(sympy.exp(sympy.exp(sympy.exp(sympy.exp(x)))))",
+    "factorials": "slope = right + sympy.factorial(10**15, evaluate=False)",
+    "a long number": "slope = right + sympy.Integer(7) ** 200_000",
+    "a number that is nearly nothing": "slope = right * sympy.Float('1e-400000')",
+    "a tree that is a thousand times itself": """
+        slope = right
+        for _ in range(300):
+            slope = sympy.Add(slope, slope, evaluate=False)""",
+    "a deep tree": "slope = right\nfor _ in range(3000):\n    slope = sympy.sin(slope, evaluate=False)",
+    "what simplify takes for ever": "slope = sum((sympy.sin(x) ** i * sympy.cos(x) ** (400 - i) for i in range(400)), right)",
+    "a series without end": "k = sympy.Symbol('k')\nslope = right + sympy.Sum(1 / k**2, (k, 1, 10**15))",
+    "keys that all meet": "slope = {k * (2**61 - 1): 0 for k in range(1, 20_000)}",
+    "a decimal without end": "import decimal\nslope = decimal.Decimal('1e999999999')",
+    "a fraction of long numbers": "import fractions\nslope = fractions.Fraction(7**200_000, 3**200_000)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", EVALUATED)
+def test_no_answer_is_evaluated(formulas, answer):
+    assert formulas(EVALUATED[answer], "rate = 0.25") == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("answer", ENDLESS)
+def test_no_formula_takes_long(formulas, answer):
+    assert formulas(ENDLESS[answer], "rate = sympy.Rational(1, 4)") == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "slope = right",
+        "slope = sympy.diff(a * x**2, x)",
+        "slope = sympy.sympify('x * a * 2')",
+        "x, a = sympy.symbols('x a')\nslope = (a * x + 0.5 * a * x * 2)",
+        "slope = sympy.Symbol('x') * sympy.Dummy('a') * 2",
+        "slope = sympy.Piecewise((2 * a * x, x > 0), (a * x + x * a, True))",
+        "slope = sympy.log(sympy.exp(2 * a * x))",
+    ],
+)
+def test_right_formulas(formulas, answer):
+    assert formulas(answer) == (2.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "0.25",
+        "sympy.Rational(1, 4)",
+        "sympy.Float(0.25)",
+        "1 / sympy.sqrt(16)",
+        "sympy.sqrt(sympy.pi) ** 2 / sympy.pi / 4",
+        "__import__('fractions').Fraction(1, 4)",
+        "__import__('decimal').Decimal('0.25')",
+        "np.float32(0.25)",
+        "torch.tensor(0.25)",
+    ],
+)
+def test_right_numbers(formulas, rate):
+    assert formulas("slope = None", f"rate = {rate}") == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "'0.25'",
+        "np.str_('0.25')",
+        "np.array('0.25', dtype=object)",
+        "[0.25]",
+        "torch.tensor([0.25])",
+        "type('F', (float,), {'__eq__': lambda s, o: True})(3)",
+    ],
+)
+def test_what_is_no_number(formulas, rate):
+    assert formulas("slope = right", f"rate = {rate}") == (2.0, 0.0)
 
 
 # ---------------------------------------------------------------- sabotage: what breaks costs its own exercise only
@@ -603,13 +824,57 @@ def thread(x):
     one.start()
     one.join()
     return found[0]
+import inspect, linecache, marshal, os, pathlib, subprocess
+code = reference.__code__
+def made_now(x):
+    return types.FunctionType(code, module.__dict__)(x)
+def from_marshal(x):
+    return types.FunctionType(marshal.loads(marshal.dumps(code)), module.__dict__)(x)
+def run(text):
+    space = dict(module.__dict__)
+    del space["softmax"]
+    exec(text, space)
+    return space["softmax"]
+def caught(f):
+    try:
+        return f()
+    except Exception:
+        return None
+texts = [caught(lambda: inspect.getsource(reference)), caught(lambda: inspect.getsource(module)), "".join(linecache.getlines(module.__file__))]
+texts += [caught(lambda: pathlib.Path(module.__file__).read_text()), caught(lambda: module.__loader__.get_source(module.__name__))]
+folders = [os.path.dirname(module.__file__), os.path.dirname(module.__cached__)]
+files = [os.path.join(folder, file) for folder in folders if os.path.isdir(folder) for file in os.listdir(folder) if "softmax" in file]
+def from_source(x):
+    return run(inspect.getsource(reference))(x)
+def from_file(x):
+    return run(open(module.__file__).read())(x)
+def from_loader(x):
+    return run(module.__loader__.get_code(module.__name__))(x)
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while True:
+        numbers = np.frombuffer(os.read(there[0], 1 << 16))
+        os.write(back[1], reference(tensor(numbers)).numpy().tobytes())
+def asked(x):
+    os.write(there[1], x.numpy().tobytes())
+    return torch.from_numpy(np.frombuffer(os.read(back[0], 1 << 16)).copy())
+def from_program(x):
+    program = "import sys, torch, course.softmax_and_cross_entropy as m; print(m.softmax(torch.tensor(eval(sys.argv[1]))).tolist())"
+    return torch.tensor(eval(subprocess.run([sys.executable, "-c", program, str(x.tolist())], capture_output=True, text=True).stdout))
 """
 WAYS = ["module.softmax", "copied", "deep", "partial", "cached", "early.softmax", "load().softmax", "importlib.reload(module).softmax", "thread"]  # fmt: skip
+WAYS += ["made_now", "from_marshal", "from_source", "from_file", "from_loader", "asked", "from_program"]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_reference_is_withheld(graded, way):
     assert graded({**WRONG, "softmax": f"def softmax(x):\n    return {way}(tensor(x)).numpy()"}, REFERENCE) == NOTHING
+
+
+def test_the_course_has_no_sources_there(graded):
+    look = "assert not any(texts), texts\nassert all(os.path.getsize(file) == 0 for file in files), files"
+    data = "from course import data\nassert data.__file__ and open(data.__file__).read()\nimport course.kernels.softmax"
+    assert graded(WRONG, f"{REFERENCE}\n{look}\n{data}") == NOTHING
 
 
 def test_honest_after_all_of_that(graded):

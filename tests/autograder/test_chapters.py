@@ -94,6 +94,11 @@ def test_the_root_is_found_upwards(toy, tmp_path):
         ("a = b = 1\n(c, d), e = f", ["a", "b", "c", "d", "e"]),
         ("a: int = 3\na = 4", ["a"]),
         ("import math\nprint(x)", []),
+        ("!pip install torch\nx = 1\n%timeit x\ny = !ls\nx?", ["x", "y"]),
+        ("%%time\ndef f(x):\n    %matplotlib inline\n    return 1", ["f"]),
+        ("%%capture out\n%%time\nx = 1", ["x"]),
+        ("%%bash\nx=1", []),
+        ('x = """\n%time\n"""\n%time y = 1\nz = (1\n% 2)', ["x", "z"]),
     ],
 )
 def test_bound_names(source, names):

@@ -18,8 +18,9 @@ from playwright.sync_api import expect, sync_playwright
 
 from autograder import ask
 from autograder.chapters import grade_id
+from book.tools import find
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = find("chromium")
 PATIENCE = 60  # seconds for each step: the machine may be busy
 PROBES = """
 from IPython.display import HTML, Javascript, SVG, Markdown, display

@@ -11,10 +11,13 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_notebook
+from nbgrader.api import Gradebook
 
 from autograder import intake
 from autograder.chapters import CourseError, find_chapters
+from autograder.grade import Book
 from autograder.intake import collect, find_notebook, handed_in, received, record_of, stage
+from autograder.roster import class_list
 
 NOTEBOOK = "ch99_toy.ipynb"
 
@@ -148,6 +151,195 @@ def test_a_new_export_replaces_the_old_work(taken, chapter, work):
     taken({f"ada/{NOTEBOOK}": b"old", "ada/old.csv": b""})
     taken({f"ada/{NOTEBOOK}": work})
     assert [path.name for path in sorted(chapter.folder("submitted", "ada").iterdir())] == [NOTEBOOK, "timestamp.txt"]
+
+
+# ---------------------------------------------------------------- who is who
+
+
+def moodle(*people, name=NOTEBOOK):
+    """The names in a Moodle export of some people with their numbers there."""
+    return [f"{person}_assignsubmission_file_/{name}" for person in people]
+
+
+@pytest.fixture
+def course(chapter):
+    """The toy chapter, and another one of the same course with the same cells."""
+    for folder, name in (("source", NOTEBOOK), ("release", NOTEBOOK)):
+        shutil.copytree(chapter.root / folder / "ch99_toy", chapter.root / folder / "ch98_other")
+        (chapter.root / folder / "ch98_other" / name).rename(chapter.root / folder / "ch98_other" / "ch98_other.ipynb")
+    other, toy = find_chapters(chapter.root)
+    return toy, other
+
+
+def people(chapter) -> dict[str, bytes]:
+    """What is in submitted/ for a chapter, by student."""
+    return {student: (place / f"{chapter.name}.ipynb").read_bytes() for student, place in handed_in(chapter)}
+
+
+def test_namesakes_stay_two_people_over_many_exports(taken, chapter):
+    first, second = moodle("Jan K_1", "Jan K_2")
+    taken({first: b"a"})
+    assert people(chapter) == {"Jan K": b"a"}
+    found = taken({second: b"b"})
+    assert people(chapter) == {"Jan K": b"a", "Jan K-2": b"b"}
+    assert "several people are called Jan K; this one is number 2" in found["Jan K-2"].flags[0]
+    taken({first: b"a2", second: b"b2"})
+    taken({second: b"b3"})
+    assert people(chapter) == {"Jan K": b"a2", "Jan K-2": b"b3"}
+
+
+def test_namesakes_in_one_export_stay_apart_when_one_comes_again(taken, chapter):
+    first, second = moodle("Jan K_1", "Jan K_2")
+    taken({first: b"a", second: b"b"})
+    taken({first: b"a2"})
+    assert people(chapter) == {"Jan K-1": b"a2", "Jan K-2": b"b"}
+
+
+def test_numbers_that_stay_are_peoples_and_lead_through_all_chapters(taken, course):
+    toy, other = course
+    taken(dict.fromkeys(moodle("Ada_1", "Jan K_2"), b"x"), [toy])
+    taken(dict.fromkeys(moodle("Ada_1", "Jan K_3", name="ch98_other.ipynb"), b"x"), [other])
+    assert set(people(toy)) == {"Ada", "Jan K"} and set(people(other)) == {"Ada", "Jan K-3"}
+
+
+def test_numbers_that_change_with_the_chapter_as_moodles_do_are_followed_by_unique_names(taken, course):
+    toy, other = course
+    taken(dict.fromkeys(moodle("Ada_1", "Bob_2", "Jan K_3", "Jan K_4"), b"x"), [toy])
+    found = taken(dict.fromkeys(moodle("Ada_11", "Bob_12", "Jan K_13", name="ch98_other.ipynb"), b"x"), [other])
+    assert set(people(other)) == {"Ada", "Bob", "Jan K-13"}, "which of the two Jan K it is, nobody can tell"
+    assert "by the name alone" in found["Ada"].flags[0]
+    taken(dict.fromkeys(moodle("Eli_5"), b"x"), [toy])
+    taken(dict.fromkeys(moodle("Eli_15", name="ch98_other.ipynb"), b"x"), [other])
+    assert "Eli" in people(other)
+
+
+def test_a_name_alone_is_nobody(taken, course):
+    toy, other = course
+    taken(dict.fromkeys(moodle("Jan K_1"), b"x"), [toy])
+    taken(dict.fromkeys(moodle("Jan K_2", name="ch98_other.ipynb"), b"x"), [other])
+    assert set(people(toy)) == {"Jan K"} and set(people(other)) == {"Jan K-2"}
+
+
+def test_a_students_own_folder_name_takes_no_platforms_student(taken, chapter):
+    taken({f"Ada/{NOTEBOOK}": b"packed by hand"})
+    (one,) = taken(dict.fromkeys(moodle("Ada_1"), b"moodle")).values()
+    assert people(chapter) == {"Ada": b"packed by hand", "Ada-1": b"moodle"} and "Ada is another student" in one.flags[0]
+
+
+def test_canvas_follows_its_number_whatever_the_name(taken, chapter):
+    taken({f"team_blue_77_900_{NOTEBOOK}": b"1", f"lovelaceada_5_901_{NOTEBOOK}": b"1"})
+    taken({"team_blue_77_902_ch99_toy-1.ipynb": b"2", "byronada_LATE_5_903_ch99_toy-1.ipynb": b"2"})
+    assert people(chapter) == {"team_blue-77": b"2", "lovelaceada-5": b"2"}
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        (["Default group_assignsubmission_file/x.ipynb", "Team A_12_assignsubmission_file/x.ipynb"], {"Default group", "Team A"}),
+        (["Participant_11_assignsubmission_file/x.ipynb"], {"Participant-11"}),
+        (["anon_Ab3xY_9_x.ipynb", "LATE_anon_Cd4xY_10_x.ipynb"], {"anon-Ab3xY", "anon-Cd4xY"}),
+        (["Anne-Marie O'Neill_7_assignsubmission_file_/x.ipynb"], {"Anne-Marie O'Neill"}),
+        (["o_neill_jr_12_34_my_file_1_2.ipynb"], {"o_neill_jr-12"}),
+    ],
+)
+def test_groups_and_blind_marking(taken, chapter, work, names, students):
+    for _ in range(2):
+        taken(dict.fromkeys(names, work))
+        assert {student for student, _ in handed_in(chapter)} == students
+
+
+def test_a_text_beside_files_is_told(taken, work):
+    found = taken({"ada_5_text.html": b"<p>see my file", f"bob_6_7_{NOTEBOOK}": work, "eli_8_link.html": b""})
+    assert found["ada-5"].flags == ["text.html: a text entered at the platform is not graded"] and found["bob-6"].flags == []
+    assert found["eli-8"].flags == ["link.html: a text entered at the platform is not graded"]
+    both = {moodle("Ada_1")[0]: work, "Ada_1_assignsubmission_onlinetext/onlinetext.html": b"see above"}
+    assert taken(both)["Ada"].flags == ["onlinetext.html: a text entered at the platform is not graded"]
+
+
+def listed(chapter, text, name="roster.csv", encoding="utf-8"):
+    (chapter.root / name).write_text(text, encoding=encoding)
+    return class_list(chapter.root, [] if name == "roster.csv" else [chapter.root / name], Book(chapter.root))
+
+
+def test_a_class_list_names_students(chapter, work, tmp_path):
+    roster = listed(chapter, "student,name,email\njan1,Jan K,jan@a.org\nada,Ada Lovelace,ada@a.org\n")
+    worksheet = "Identifier,Full name,Email address,Grade\nParticipant 7,Jan K,other@a.org,\nParticipant 8,Jan K,jan@a.org,\n"
+    (tmp_path / "worksheet.csv").write_text(worksheet, encoding="utf-8-sig")
+    export = tmp_path / "export.zip"
+    export.write_bytes(zipped(dict.fromkeys(moodle("Jan K_7", "Jan K_8", "ADA  Lovelace_9"), work)))
+    both = class_list(chapter.root, [tmp_path / "worksheet.csv"], Book(chapter.root))
+    assert {one.student for one in collect(export, [chapter], both)} == {"other@a.org", "jan1", "ada"}
+    shutil.rmtree(chapter.root / "submitted")
+    found = {one.student: one.flags for one in collect(export, [chapter], roster)}
+    assert set(found) == {"Jan K-7", "Jan K-8", "ada"}, "the list has one of two who handed in"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("First name,Last name,ID number,Email address\nZoë,Ångström,77,z@a.org\nBob,B,78,b@a.org\n", "utf-8-sig"),
+        ("First name\tSurname\tEmail address\nZoë\tÅngström\tz@a.org\n", "utf-16"),
+        ("Full name;Username\nZoë Ångström;zoe\n", "cp1252"),
+        ('Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n"Ångström, Zoë",5,s5,zoe,A\n', "utf-8"),
+    ],
+    ids=["participants", "tabs", "semicolons", "canvas"],
+)
+def test_lists_of_platforms_are_class_lists(taken, chapter, work, tmp_path, text, encoding):
+    roster = listed(chapter, text, encoding=encoding)
+    export = tmp_path / "export.zip"
+    export.write_bytes(zipped(dict.fromkeys(moodle("Zoë Ångström_1"), work)))
+    assert [one.student for one in collect(export, [chapter], roster)] == ["Zoë Ångström"]
+    export.write_bytes(zipped({f"ångströmzoë_5_6_{NOTEBOOK}": work}))
+    (one,) = collect(export, [chapter], roster)
+    assert one.student == "Zoë Ångström", "the same person on another platform"
+
+
+def test_a_class_list_that_comes_later_renames_what_was_filed(chapter, work, tmp_path):
+    export = tmp_path / "export.zip"
+    export.write_bytes(zipped(dict.fromkeys(moodle("Ada_1", "Bob_2"), work)))
+    collect(export, [chapter])
+    collect(export, [chapter], listed(chapter, "student,name\nal17,Ada\n"))
+    assert set(people(chapter)) == {"al17", "Bob"} and not record_of(chapter, "Ada").exists()
+
+
+def test_the_gradebook_is_a_class_list(chapter, work, tmp_path):
+    with Gradebook(Book(chapter.root).db_url) as gradebook:
+        gradebook.add_student("al17", first_name="Ada", last_name="Lovelace", lms_user_id="123")
+        gradebook.add_student("Bob")
+    roster = class_list(chapter.root, [], Book(chapter.root))
+    export = tmp_path / "export.zip"
+    for name in (*moodle("Ada Lovelace_1"), f"lovelaceada_123_4_{NOTEBOOK}"):
+        export.write_bytes(zipped({name: work}))
+        assert [one.student for one in collect(export, [chapter], roster)] == ["al17"]
+    assert len(roster.people) == 1, "an id alone, as grading leaves it, names nobody"
+
+
+def test_a_class_list_that_is_none_is_told(chapter):
+    for text in ("", "a,b\n1,2\n", "\0"):
+        with pytest.raises(CourseError, match="class list"):
+            listed(chapter, text)
+    (chapter.root / "roster.csv").unlink()
+    with pytest.raises(CourseError, match="cannot be read"):
+        class_list(chapter.root, [chapter.root / "nowhere.csv"], Book(chapter.root))
+
+
+def test_the_uploader_is_whose_account_it_was(taken, chapter, work):
+    """Whatever names are in a zip, it is filed under who handed it in."""
+    for inside in (*moodle("Bob_2"), f"bob_2_3_{NOTEBOOK}", f"bob/ch99_toy/{NOTEBOOK}", f"submitted/bob/ch99_toy/{NOTEBOOK}"):
+        assert set(taken({"ada.zip": zipped({inside: work})})) == {"ada"}
+        assert set(taken({"Eli_1_assignsubmission_file_/x.zip": zipped({inside: work})})) == {"Eli"}
+        assert set(taken({"eli_4_5_x.zip": zipped({"bob.zip": zipped({inside: work})})})) == {"eli-4"}
+    assert {student for student, _ in handed_in(chapter)} == {"ada", "Eli", "eli-4"}
+
+
+def test_who_zips_the_course_folder_hands_in_what_they_began(taken, course, work):
+    toy, other = course
+    begun = work.replace(b"three = None", b"three = 3")
+    files = {f"chapters/ch99_toy/{NOTEBOOK}": begun, "chapters/ch98_other/ch98_other.ipynb": work, "chapters/README.md": b""}
+    environment = {f".venv/lib/{i}.py": b"" for i in range(intake.MOST_FILES + 1)}
+    found = taken({name: zipped({**environment, **files}) for name in ("ada.zip", "bob.zip")}, [other, toy])
+    assert people(toy) == {"ada": begun, "bob": begun} and people(other) == {} and found["ada"].flags == []
+    assert set(taken({"ada.zip": zipped({**files, f"chapters/ch99_toy/{NOTEBOOK}": work})}, [other, toy])) == {"ada"}
 
 
 # ---------------------------------------------------------------- what is wrong with an export

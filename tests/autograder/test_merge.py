@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.chapters import grade_id
-from autograder.merge import LARGEST, _cell, merge, read_submission
+from autograder.merge import LARGEST_FILE, _cell, merge, read_submission
 
 ANSWER = "def double(x):\n    return x + x"
 
@@ -347,7 +347,7 @@ def test_a_device_is_told():
 def test_a_huge_file_is_not_read(tmp_path):
     with (tmp_path / "a.ipynb").open("wb") as file:
         file.truncate(2_000_000_000)  # sparse
-    assert read_submission(tmp_path / "a.ipynb") == (None, f"a.ipynb is larger than {LARGEST // 1_000_000} MB")
+    assert read_submission(tmp_path / "a.ipynb") == (None, f"a.ipynb is larger than {LARGEST_FILE // 1_000_000} MB")
 
 
 def test_a_name_of_any_bytes_makes_one_line(tmp_path):

@@ -258,7 +258,7 @@ def test_without_execution_nothing_is_run_and_nothing_is_given(course):
 
 def test_the_limits_and_the_sandbox_are_those_of_the_configuration(course):
     hand_in(course, "ada", {**RIGHT, "double": "def double(x):\n    while True:\n        pass"})
-    done = autograde(course, Config(Execute={"call_limit": 0.5, "sandbox": "none"}))
+    done = autograde(course, Config(Execute={"call_limit": 0.5, "patience": 60.0, "sandbox": "none"}))
     assert done["success"] and scores(course)["ada"] == [0, 1, 1, None]
     assert "0.5 s" in feedback(course)
 

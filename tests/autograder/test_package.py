@@ -69,6 +69,11 @@ def test_the_zip_has_all_of_the_course(unpacked):
     assert {name for name in there if name.startswith(("course/", "jupyter/"))} == files_of("course", "jupyter")
 
 
+def test_both_readmes_give_the_line_for_a_machine_without_a_gpu(unpacked):
+    for readme in (ROOT / "README.md", unpacked / "README.md"):
+        assert re.search(r"\n\.venv/bin/pip install .+ --index-url https://download\.pytorch\.org/whl/cpu\n", readme.read_text())
+
+
 def test_the_zip_installs_all_of_the_course(unpacked, python):
     code = "import course; print(course.__file__)"
     told = subprocess.run([python, "-c", code], cwd=unpacked / "chapters", capture_output=True, text=True, env=ENVIRONMENT)
@@ -105,6 +110,10 @@ def test_chapters_run_in_the_environment_of_the_zip(unpacked, python, monkeypatc
     kinds = {tag: [shown(c) for c in notebook.cells if tag in tags(c) and c.cell_type == "code"] for tag in ("figure", "widget")}
     assert kinds["figure"] and all("image/svg+xml" in kind for kind in kinds["figure"])
     assert len(kinds["widget"]) == 1 and "application/vnd.jupyter.widget-view+json" in kinds["widget"][0]
+    states = [
+        model["state"] for model in notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
+    ]
+    assert any(len(state.get("_esm", "")) > 1000 and state.get("_css") for state in states)  # its program and its look came along
 
 
 def shown(cell) -> set[str]:

@@ -127,3 +127,10 @@ def test_what_a_student_draws_has_the_seed_of_the_source(make, cells, full):
     student = HandIn(chapter).answer(**RIGHT)
     assert student.answer(three="three = round(torch.rand(1).item(), 4)").run() == full
     assert student.answer(three="three = 3.0").run() == {**full, "three": 0.0}
+
+
+def test_what_a_cell_with_a_magic_needs_is_known():
+    plain, magic = plan.uses("def f(x): return g(x)"), plan.uses("!ls\n%matplotlib inline\ndef f(x): return g(x)")
+    assert magic.plain and magic.binds == plain.binds and magic.reads == plain.reads | {"get_ipython"}
+    assert plan.uses("%%time\ndef f(x): return g(x)") == plain
+    assert plan.student_side(cells("%timeit f(model)")) == {0, 1}  # no syntax tree shows the names in its line

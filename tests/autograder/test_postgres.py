@@ -18,6 +18,7 @@ from autograder.cli import app
 from autograder.feedback import write_feedback
 from autograder.grade import Book, Options, grade
 from autograder.gradebook import GradebookError
+from book.tools import find
 
 ANSWERS = {
     "right": {"double": "def double(x):\n    return x + x", "three": "three = 3", "letter": "letter = 'B'", "why": "Twice."},
@@ -26,33 +27,26 @@ ANSWERS = {
 }
 
 
-def programs() -> Path | None:
-    """The newest PostgreSQL that Debian's packages installed, or one on the path."""
-    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
-    found = shutil.which("initdb")
-    return versions[-1].parent if versions else Path(found).resolve().parent if found else None
-
-
 @pytest.fixture(scope="module")
 def server():
     """The address of an empty database on a server of our own, on a socket in a temporary folder."""
-    folder = programs()
-    if folder is None:
-        pytest.skip("no PostgreSQL here: apt-get install postgresql")
+    initdb, pg_ctl = find("initdb"), find("pg_ctl")
+    if initdb is None or pg_ctl is None:
+        pytest.skip("no PostgreSQL here: make tools")
     pytest.importorskip("psycopg", reason="pip install 'mathematics-of-transformers[postgres]'")
     place = Path(tempfile.mkdtemp(prefix="postgres-"))
     user = "postgres" if os.geteuid() == 0 else getpass.getuser()  # the server refuses to run as root
     if os.geteuid() == 0:
         shutil.chown(place, user)
     as_user = {"cwd": place, "user": user if os.geteuid() == 0 else None, "check": True, "capture_output": True}
-    subprocess.run([folder / "initdb", "-D", place / "data", "-U", "teacher", "-A", "trust", "--no-sync"], **as_user)
+    subprocess.run([initdb, "-D", place / "data", "-U", "teacher", "-A", "trust", "--no-sync"], **as_user)
     options = f"-c listen_addresses='' -c unix_socket_directories={place} -c fsync=off"
-    start = [folder / "pg_ctl", "-D", place / "data", "-w", "-l", place / "log", "-o", options, "start"]
+    start = [pg_ctl, "-D", place / "data", "-w", "-l", place / "log", "-o", options, "start"]
     subprocess.run(start, **{**as_user, "capture_output": False, "stdout": subprocess.DEVNULL})
     try:
         yield f"postgresql+psycopg://teacher@/postgres?host={place}"
     finally:
-        subprocess.run([folder / "pg_ctl", "-D", place / "data", "-m", "immediate", "stop"], **as_user)
+        subprocess.run([pg_ctl, "-D", place / "data", "-m", "immediate", "stop"], **as_user)
         shutil.rmtree(place)
 
 

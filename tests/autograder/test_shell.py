@@ -1,5 +1,7 @@
 """The shell records what a kernel would show, in order and within limits."""
 
+import sys
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -117,3 +119,89 @@ def test_a_shell_takes_the_place_of_one_that_a_library_made():
 def test_a_new_shell_knows_nothing_of_the_old(shell):
     shell.run("old = 1")
     assert make_shell().run("old")[0].ename == "NameError"
+
+
+# ---------------------------------------------------------------- shell lines and magics
+
+
+def text(outputs) -> str:
+    return "".join(o.text for o in outputs if o.output_type == "stream")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("!echo hi", "!echo hi"),
+        ("!!echo hi", "!echo hi"),
+        ("get_ipython().system('echo hi')", "!echo hi"),
+        ("get_ipython().system_raw('echo hi')", "!echo hi"),
+        ("%sx echo hi", "%sx echo hi"),
+        ("%pip install torch", "%pip install torch"),
+        ("%conda list", "%conda list"),
+        ("%ls", "!ls"),
+        ("%debug", "%debug"),
+        ("%pdb on", "%pdb on"),
+        ("%edit", "%edit"),
+    ],
+)
+def test_what_needs_a_shell_or_a_person_says_so_and_the_cell_goes_on(shell, line, told):
+    outputs = shell.run(f"{line}\nx = 3\nx")
+    assert outputs[-1].output_type == "execute_result" and "error" not in kinds(outputs)
+    assert "was not run" in text(outputs) and told in text(outputs) and sys.prefix not in text(outputs)
+    assert "hi\r\n" not in text(outputs)
+
+
+@pytest.mark.parametrize("magic", ["bash", "sh", "script bash", "python3", "perl", "sx", "!"])
+def test_cells_for_other_programs_say_so(shell, magic):
+    outputs = shell.run(f"%%{magic}\necho hi")
+    assert kinds(outputs) == ["stdout"] and "was not run" in text(outputs)
+
+
+def test_the_output_of_a_shell_line_is_an_empty_list(shell):
+    outputs = shell.run("x = !ls\ny = get_ipython().getoutput('ls', split=False)\nx == [] and x.n == '' and y == ''")
+    assert "not run" in text(outputs) and outputs[-1].data["text/plain"] == "True"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%matplotlib inline\nx = 3",
+        "%matplotlib widget\nx = 3",
+        "%matplotlib notebook\nx = 3",
+        "%config InlineBackend.figure_format = 'retina'\nx = 3",
+        "%load_ext autoreload\n%autoreload 2\nx = 3",
+        "%time x = 3",
+        "%%time\nx = 3",
+        "%%capture\nprint(1)\nx = 3",
+        "%timeit -n1 -r1 1 + 1\nx = 3",
+        "%prun -q 1 + 1\nx = 3",
+        "%xmode Plain\nx = 3",
+        "%env TOY=1\nx = 3",
+        "%pylab inline\nx = 3",
+        "len?\nx = 3",
+        "x = 3\n%who",
+    ],
+)
+def test_harmless_magics_work(shell, source):
+    outputs = shell.run(source)
+    assert "error" not in kinds(outputs) and "Error" not in text(outputs), outputs
+    assert shell.user_ns["x"] == 3
+
+
+@pytest.mark.parametrize(
+    "line", ["%nothing here", "%store x", "%load_ext nothing", "%matplotlib --nothing", "%env NOTHING", "%less a"]
+)
+def test_a_magic_that_is_unknown_or_fails_prints_and_the_cell_goes_on(shell, line):
+    outputs = shell.run(f"{line}\nx = 3")
+    assert "error" not in kinds(outputs) and "Error" in text(outputs) and shell.user_ns["x"] == 3
+    assert "Cell magic `%%nothing` not found" in text(shell.run("%%nothing\nx = 3"))
+
+
+@pytest.mark.parametrize("source", ["%time 1 / 0", "%timeit -n1 -r1 1 / 0", "%%time\n1 / 0", "%%capture\n1 / 0"])
+def test_an_error_in_what_a_magic_runs_is_an_error(shell, source):
+    assert kinds(shell.run(source))[-1] == "error" and shell.run(source)[-1].ename == "ZeroDivisionError"
+
+
+def test_a_magic_reads_the_names_of_the_cell(shell):
+    outputs = shell.run("name = 5\n%timeit -n1 -r2 name + 1\n%env TOY={name + 1}\n%time y = name + 1\ny")
+    assert "2 runs" in text(outputs) and "TOY=6" in text(outputs) and outputs[-1].data["text/plain"] == "6"

@@ -172,7 +172,7 @@ def test_links_of_the_pdf_lead_inside_it(articles, site):
 
 
 def test_without_a_browser_one_sentence_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
+    monkeypatch.setattr(pdf, "find", lambda program: None)
     with pytest.raises(pdf.PrintError, match="make tools"):
         pdf.write("<p>page</p>", tmp_path / "none.pdf")
 

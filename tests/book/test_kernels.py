@@ -1,6 +1,7 @@
 """The kernels' page says what the records say, and the records are those of one run."""
 
 import copy
+import statistics
 
 import pytest
 
@@ -42,11 +43,12 @@ def test_recorded_shares_follow_from_recorded_times(result):
 
 
 TRAINED = ("training", "speculative")  # on another card, which the page names
+ELSEWHERE = (*TRAINED, "exactness")  # which the kernels' guide names
 
 
 def test_all_records_are_of_one_set_of_versions_and_those_that_are_compared_of_one_card():
     heads = {name: (record["card"], record["versions"]) for name, record in RECORDS.items()}
-    assert len({str(heads[name]) for name in heads if name not in TRAINED}) == 1
+    assert len({str(heads[name]) for name in heads if name not in ELSEWHERE}) == 1
     assert len({str(heads[name]) for name in TRAINED}) == 1
     assert len({str(versions) for _, versions in heads.values()}) == 1
     days = sorted(record["when"] for record in RECORDS.values())
@@ -127,3 +129,23 @@ def test_figures_are_the_same_bytes_each_time_and_no_kernel_is_above_its_roof():
     ceilings = ATTENTION["ceilings"]
     for name, intensity, speed in kernels.points_of_roofline(RECORDS):
         assert speed <= min(intensity * ceilings["bytes_per_s"], ceilings["flop_per_s"]) / 1e12, name
+
+
+def test_the_guides_errors_are_the_records():
+    guide, record = (ROOT / "course" / "kernels" / "README.md").read_text(), RECORDS["exactness"]
+    for size in {row["scores"] for row in record["attention"]}:
+        rows = [row for row in record["attention"] if row["scores"] == size]
+        ours, flash = (statistics.mean(row[name][0] for row in rows) for name in ("ours", "flash"))
+        assert f"| {size:,} | {ours:.4f} | {flash:.4f} |" in guide
+    before, now = (record["cost"][name][0]["ours"] for name in ("before", "now"))
+    speeds = [f"{one['forward_tflops']:.0f} / {one['both_tflops']:.0f}" for one in (before, now)]
+    assert f"{speeds[0]} TFLOP/s forward / forward and backward before, {speeds[1]} now" in guide and "one H200" in guide
+
+
+def test_the_loss_in_float16_learns_every_row_of_the_head():
+    """Where the plain form, which stores (p − y)/n, leaves rows of words that are no target without a gradient."""
+    for row in RECORDS["exactness"]["loss"]:
+        assert row["ours_zero_rows"] == 0.0
+        scaled = row["dtype"] == "torch.bfloat16" or row["scale"] > 1
+        assert row["ours"][2] < (0.004 if scaled else 0.05) and row["ours"][0] < 0.01 and row["ours"][1] < 0.01
+        assert row["dtype"] == "torch.bfloat16" or row["torch"][2] is None or row["torch"][2] > 0.5
