@@ -616,3 +616,4 @@ equivalent("ch06.edit", "`for _ in range(1):`", "once is enough but for rounding
 equivalent("ch06.edit", "`for _ in range(3):`", "twice is enough, three times are the same")
 equivalent("ch06.edit", "`for _ in range(4):`", "twice is enough, four times are the same")
 equivalent("ch06.edit", "`u = h`", "u is made anew and never changed in place")
+equivalent("ch06.store", "`return (W1, b1, values)`", "the values themselves serve as well as a copy of them")
