@@ -661,7 +661,7 @@ def of_the_branch(x, layers, skip):
 
 equivalent("ch07.which", "`for N, d in …`", "a tester may take any numbers of rows and widths that show all sorts")
 equivalent("ch07.which", "`for size, mean in …`", "a tester may take any sizes and means that show all sorts")
-equivalent("ch07.which", "`rows = torch.arange(…`", "rows of a normal draw are of unlike sizes by themselves")
+equivalent("ch07.which", "`wanted = start / (start.square().mean(dim=1, keepdim=True) + 1e-05).sqrt()`", "of two axes, the last is axis 1")
 equivalent("ch07.which", "`x = …`", "a tester may take any rows that show all sorts")
 equivalent("ch07.which", "`agreed[name] &= torch.allclose(…`", "any tolerance between 0.01% and 2% will do")
 equivalent("ch07.which", "`for name, start in …`", "of two axes, the last is axis 1")
