@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 6."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch06.labour
 
@@ -600,3 +600,20 @@ def starts_from_nothing(W2, h, target, others):
 def returns_the_change(W2, h, target, others):
     rows = torch.cat([h[None], others])
     return torch.linalg.pinv(rows) @ torch.cat([(target - h @ W2)[None], torch.zeros(len(others), len(target), dtype=W2.dtype)])
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch06.rowwise", "`for T in range(2, 9):`", "a row that is alone is compared with itself")
+equivalent("ch06.rowwise", "`for _ in range(2):`", "most draws show a broken promise: two are enough")
+equivalent("ch06.rowwise", "`for _ in range(4):`", "the number of draws is free")
+equivalent("ch06.rowwise", "`for _ in range(6):`", "the number of draws is free")
+equivalent("ch06.rowwise", "`if (f(x) - alone).abs().max() >= 0.0001:`", "no difference is as large as that to the last digit")
+equivalent("ch06.rowwise", "`if (f(x) - alone).abs().max() > 0.0002:`", "any bound between rounding and a broken promise will do")
+equivalent("ch06.curvature", "`x = sympy.symbols('x'…)`", "a letter is known by its name")
+equivalent("ch06.count", "`gated_width = 2 * 2689 // 3`", "the same whole number")
+equivalent("ch06.count", "`gated_width = 2 * 2688 / 3`", "the same number")
+equivalent("ch06.edit", "`for _ in range(1):`", "once is enough but for rounding")
+equivalent("ch06.edit", "`for _ in range(3):`", "twice is enough, three times are the same")
+equivalent("ch06.edit", "`for _ in range(4):`", "twice is enough, four times are the same")
+equivalent("ch06.edit", "`u = h`", "u is made anew and never changed in place")
+equivalent("ch06.store", "`return (W1, b1, values)`", "the values themselves serve as well as a copy of them")

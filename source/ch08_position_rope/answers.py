@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 8."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch08.shuffle
 
@@ -833,3 +833,24 @@ wrong(
     "Commit to one answer: a prediction that names two cannot fail as clearly.",
     see="the-experiment-predict-run-compare",
 )
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
+equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
+equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).max() > 0.001)`", "where rows change places, some difference is positive")
+equivalent("ch08.shuffle", "`for _ in range(19):`", "the number of permutations is free from ten on")
+equivalent("ch08.shuffle", "`for _ in range(21):`", "the number of permutations is free from ten on")
+equivalent("ch08.shuffle", "`for _ in range(40):`", "the number of permutations is free from ten on")
+equivalent("ch08.rope", "`angles = positions[:, None] * omega`", "whole numbers times float64 are float64")
+equivalent("ch08.reach", "`slowest = 2 * math.pi * 10001 ** (94 / 96)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`slowest = 2 * math.pi * 9999 ** (94 / 96)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`base_needed = (999999 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`base_needed = (1000001 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
+equivalent("ch08.values", "`future = torch.ones(scores.shape[-4:], dtype=torch.bool).triu(1)`", "a mask of all leading axes masks the same")
+equivalent("ch08.values", "`future = torch.ones(scores.shape[-3:], dtype=torch.bool).triu(1)`", "a mask of more leading axes masks the same")
+equivalent("ch08.buckets", "`raise ValueError(f…`", "the words of an error are free")
+equivalent("ch08.buckets", "`return b if b < exact else…`", "at the first later bucket both branches give the same number")
+equivalent("ch08.buckets", "`exact = n_buckets / 2`", "the number of buckets is even")

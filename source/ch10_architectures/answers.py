@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 10."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch10.switch
 
@@ -548,3 +548,12 @@ wrong(
     "It would work, and much is built that way. Asked for is the family that fits each job with nothing wasted.",
     see="which-family-for-what",
 )
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch10.switch", "`allowed = torch.ones(T, dtype=torch.bool)`", "one row of the mask serves for all")
+equivalent("ch10.reach", "`a, b, L = sympy.symbols('a b L'…)`", "a letter is known by its name")
+equivalent("ch10.total", "`product = product * torch.where(joint >= 0…`", "where the text has probability 0, so has the quotient")
+equivalent("ch10.total", "`product = product * torch.where(joint > -1…`", "where the text has probability 0, so has the quotient")
+equivalent("ch10.total", "`product = product * torch.where(joint > 0, joint / torch.where(rest …), 0)`", "where the rest has probability 0, the text has, and the quotient is not used")
+equivalent("ch10.cross", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")
