@@ -399,10 +399,10 @@ class Clock:
 
     def stop(self) -> bool:
         """From here on it does not. Whether it did."""
-        for timer in TIMERS:
-            signal.setitimer(timer, 0)
         if self.began is None:
             return False
+        for timer in TIMERS:
+            signal.setitimer(timer, 0)
         used = [now - before for now, before in zip((processor_time(), time.monotonic()), self.began, strict=True)]
         self.left, self.began = [left - x for left, x in zip(self.left, used, strict=True)], None
         self.own += used[0]

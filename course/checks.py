@@ -116,12 +116,14 @@ class Probe:
     """One observation of the student's object that can be repeated on another one.
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
-    `Returned`; `seen` is what the student's object gave.
+    `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
+    for a call whose arguments have some.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
+    again: Callable[[int], "Probe"] | None = None
 
 
 # ---------------------------------------------------------------- the exercise
@@ -333,7 +335,7 @@ class Subject:
 
         grad = torch.is_grad_enabled()  # a test under torch.no_grad() stays one when it is repeated
 
-        def observe(answer):
+        def observe(answer, args=args, kwargs=kwargs):
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
@@ -431,7 +433,8 @@ class Call:
     ):
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
-        self.seen = _record(subject.name, observe, subject.answer)
+        has_numbers = any(_is_float(x) for x in _leaves((args, kwargs)))
+        self.seen = _record(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -656,18 +659,39 @@ class Value:
             raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
-def _record(name: str, observe: Callable, answer):
+def _record(name: str, observe: Callable, answer, given: tuple | None = None):
+    """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""
     exercise = Exercise._current
     if exercise is None:
         return observe(answer)
 
-    def held(answer):  # to what the task allows; a reference is not
+    def held(answer, *given):  # to what the task allows; a reference is not
         with refusing(exercise.without, exercise.file):
-            return observe(answer)
+            return observe(answer, *given)
+
+    def again(seed: int) -> Probe:
+        other = _other_numbers(given, seed)
+        return Probe(name, lambda answer: held(answer, *other), held(answer, *other))
 
     seen = held(answer)
-    exercise.probes.append(Probe(name, held, seen))
+    exercise.probes.append(Probe(name, observe if observe is Returned else held, seen, again if given is not None else None))
     return seen
+
+
+def _other_numbers(arguments, seed: int):
+    """The arguments with each float multiplied by a number of its own, near one; by one of either sign for odd seeds."""
+    factors = np.random.default_rng(seed)
+
+    def other(x):
+        if not _is_float(x):
+            return x
+        factor = factors.uniform(0.8, 1.25, np.shape(x.detach() if isinstance(x, torch.Tensor) else x))
+        factor *= factors.choice([1, -1], np.shape(factor)) if seed % 2 else 1
+        if isinstance(x, torch.Tensor):
+            return (x.detach() * torch.from_numpy(np.asarray(factor))).to(x.dtype)
+        return (x * factor).astype(x.dtype) if isinstance(x, np.ndarray) else type(x)(x * factor)
+
+    return _map(other, _copy(arguments))
 
 
 def not_allowed(what: str, function: str | None = None) -> str:

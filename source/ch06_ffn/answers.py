@@ -195,6 +195,31 @@ def generous(f, d):
     return True
 
 
+@wrong(
+    "ch06.rowwise",
+    "You compared the beginning of a text with the whole. Rows that read earlier ones, or know their place, pass that.",
+    see="one-token-at-a-time",
+)
+def prefixes(f, d):
+    for T in range(1, 9):
+        for _ in range(3):
+            x = torch.randn(T, d)
+            for n in range(1, T):
+                if (f(x)[:n] - f(x[:n])).abs().max() > 1e-4:
+                    return False
+    return True
+
+
+@wrong("ch06.rowwise", "You tried 1, 2, 4 and 8 rows. A function may break its promise at the lengths between.", see="one-token-at-a-time")
+def powers_of_two(f, d):
+    for T in (1, 2, 4, 8):
+        for _ in range(3):
+            x = torch.randn(T, d)
+            if (f(x) - torch.cat([f(row[None]) for row in x])).abs().max() > 1e-4:
+                return False
+    return True
+
+
 # ---------------------------------------------------------------- ch06.collapse
 
 
@@ -347,6 +372,17 @@ wrong(
     see="gelu-and-its-relatives",
 )
 
+wrong(
+    "ch06.curvature",
+    cell("""
+x = sympy.symbols("x", real=True)
+phi = sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
+curvature = sympy.Derivative(x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2, (x, 2))
+"""),
+    "That names the derivative and does not compute it.",
+    see="gelu-and-its-relatives",
+)
+
 # ---------------------------------------------------------------- ch06.count
 
 right("ch06.count", cell("all_ffn = sum(768 * 3072 + 3072 + 3072 * 768 + 768 for _ in range(12))\ngated_width = 1792.0"))
@@ -386,12 +422,12 @@ wrong(
 # ---------------------------------------------------------------- ch06.prediction
 
 right("ch06.prediction", "SwiGLU")
-right("ch06.prediction", "ReLU")
+right("ch06.prediction", "relu")
 
 wrong(
     "ch06.prediction",
-    "swiglu",
-    "Write the word as it is printed, with its capital letters.",
+    "GLU",
+    "Write the word as it is printed.",
     see="an-experiment-which-bend-is-best",
 )
 wrong("ch06.prediction", "no difference", "Set one of the four texts, word for word.", see="an-experiment-which-bend-is-best")

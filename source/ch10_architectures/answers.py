@@ -369,7 +369,7 @@ wrong(
 
 # ---------------------------------------------------------------- ch10.essay
 
-right("ch10.essay", cell('right_ones = "".join(sorted("eca"))'))
+right("ch10.essay", "ECA")
 
 for letters, sentence in {
     "acde": "In d, the model sees the token that it is asked for, one place to the right.",
@@ -492,13 +492,27 @@ wrong(
     see="two-texts",
 )
 
+wrong(
+    "ch10.cross",
+    _cross("-math.inf", "-100.0"),
+    "You hide by −100, and a score can be lower than that. −∞ hides from every score.",
+    see="two-texts",
+)
+wrong(
+    "ch10.cross",
+    _cross("scores.masked_fill(~real[:, None, None, :], -math.inf)", "(scores * real[:, None, None, :]).masked_fill(scores * real[:, None, None, :] == 0, -math.inf)"),
+    "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
+    see="two-texts",
+)
+
 # ---------------------------------------------------------------- ch10.either
 
 right("ch10.either", "nearly all")
 right("ch10.either", "about half")
+right("ch10.either", "Hardly any")
 
 wrong("ch10.either", "half", "Set one of the three texts, word for word.", see="one-task-four-arrangements")
-wrong("ch10.either", "Hardly any", "Write the text as it is printed, in small letters.", see="one-task-four-arrangements")
+wrong("ch10.either", "none", "Write the text as it is printed.", see="one-task-four-arrangements")
 
 # ---------------------------------------------------------------- ch10.tool
 

@@ -347,7 +347,7 @@ FLAGS = {
     "deleted_answer_cell_written_anew": "mean: the answer cell had lost its name; what stood in its place was taken",
     "renamed_file": "hw (3).ipynb was taken for hw.ipynb",
     "no_bytes": "hw.ipynb is empty",
-    "half_a_file": "hw.ipynb is not a notebook (JSONDecodeError)",
+    "half_a_file": "hw.ipynb is not a notebook (it ends too soon)",
     "more_files": "scratch.ipynb was not asked for and is not graded",
     "ends_itself": "ended itself",
     "never_ends": "took longer than 4 s of processor time and was stopped",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder import ask
+from autograder import ask, daemon
 from autograder.chapters import grade_id
 from autograder.merge import merge
 from autograder.sandbox import Limits
@@ -64,6 +64,25 @@ def test_the_limits_and_the_sandbox_go_with_the_request(place, perfect):
     perfect.answer(double="def double(x):\n    while True:\n        pass")
     points, flags = run(perfect, limits=Limits(call=0.5, patience=60), sandbox="none")
     assert points["ch99-double"] == 0 and points["ch99-three"] == 1 and "0.5 s" in " ".join(flags)
+    assert flags[-1].endswith("so it was run once more, alone: it hit a limit again")
+
+
+def test_a_second_run_has_all_places_and_two_of_them_do_not_wait_for_each_other(place, monkeypatch):
+    monkeypatch.setattr(daemon, "AT_ONCE", 3)
+    server, inside, most = daemon.Daemon(place / "alone.sock"), [], []
+
+    def work(alone: bool) -> None:
+        with server.busy(alone):
+            inside.append(alone)
+            most.append(tuple(inside))
+            time.sleep(0.02)
+            inside.remove(alone)
+
+    with ThreadPoolExecutor(9) as pool:
+        list(pool.map(work, [False, True, False, False, True, False, True, False, False]))
+    server.server_close()
+    assert len(most) == 9 and all(len(seen) <= 3 and (True not in seen or len(seen) == 1) for seen in most)
+    assert server.room._value == 3 and server.running == 0
 
 
 def test_a_daemon_that_was_killed_is_started_again(place):

@@ -14,6 +14,7 @@ from nbgrader.api import Gradebook
 from autograder import grade as module
 from autograder.chapters import CourseError, find_chapters, grade_id
 from autograder.grade import Book, Options, grade
+from autograder.sandbox import Limits
 
 pytest.importorskip("distributed", reason="pip install 'mathematics-of-transformers[cluster]'")
 
@@ -92,6 +93,20 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_score(workers, chapter, 
     assert all(one.unchanged for one in grade([chapter], book, Options(seed=1), scheduler=address)), (
         "their addresses are the same"
     )
+
+
+def test_what_hit_a_limit_is_sent_out_once_more_alone(workers, toy, tmp_path):
+    root = shutil.copytree(toy.root, tmp_path / "limits", ignore=shutil.ignore_patterns("gradebook.db"))
+    chapter = find_chapters(root)[0]
+    for student, answer in {"ada": ANSWERS["right"], "bob": "def double(x):\n    while True:\n        pass"}.items():
+        notebook = nbformat.read(chapter.release, as_version=4)
+        next(c for c in notebook.cells if grade_id(c) == "ch99-double-answer").source = answer
+        chapter.folder("submitted", student).mkdir(parents=True)
+        nbformat.write(notebook, chapter.folder("submitted", student) / "ch99_toy.ipynb")
+    options = Options(limits=Limits(call=0.5, cell=20, notebook=60, patience=60))
+    graded = {one.student: one for one in grade([chapter], Book(root), options, scheduler=workers[0])}
+    assert graded["ada"].points["ch99-double"] == 3 and graded["ada"].flags == []
+    assert graded["bob"].points["ch99-double"] == 0 and graded["bob"].flags[-1].endswith("alone: it hit a limit again")
 
 
 def test_a_grading_process_answers_and_says_what_broke(chapter, tmp_path):

@@ -101,6 +101,12 @@ def test_how_it_ended(student, code, how):
     assert student.ends(code) == how
 
 
+def test_what_computes_beside_all_questions_is_ended_too(template):
+    limits = Limits(notebook=-4.5)  # which leaves one second for a process
+    with template.fork(limits) as started:
+        assert limits.processor == 1 and Asked(started).ends("while True: pass") == "was ended: it used 1 s of processor time"
+
+
 def test_it_runs(student):
     assert student.student.how_it_ended(wait=0) is None
     student.student.kill()

@@ -243,6 +243,17 @@ def test_a_real_mistake_is_seen(dtype, mistake):
     failure(lambda: check(RMSNORM_MISTAKES[mistake]).on(x, scale).agrees_with(rmsnorm))
 
 
+def test_a_number_beside_a_tensor_of_low_precision_widens_no_bound():
+    """An exponent's base is a Python float: it is not rounded as the tensor is."""
+
+    def powers(x, base):
+        return x * torch.tensor([base**n for n in range(1, 5)], dtype=torch.float64)
+
+    x = torch.tensor([1.0, 1.0, 1.0, 1.0]).bfloat16()
+    failure(lambda: check(lambda x, base: powers(x, base * 1.06)).on(x, 1.01).agrees_with(powers))
+    check(lambda x, base: powers(x.double(), base)).on(x, 1.01).agrees_with(powers)
+
+
 @pytest.mark.parametrize(("dtype", "visible"), [(torch.float32, 1e-5), (torch.float64, 1e-13), (torch.bfloat16, 0.3)], ids=str)
 def test_how_small_a_fault_can_be_seen(dtype, visible):
     """A softmax of ten logits of spread one that is off by this share of its largest number is rejected."""
