@@ -416,3 +416,16 @@ wrong(
 
 wrong("ch01.prediction", 1e6, "No float holds ten to a power as large as this.", see="an-experiment-the-way-back")
 wrong("ch01.prediction", "tiny", "A prediction that an experiment can refute is a number.", see="an-experiment-the-way-back")
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch01.finish", "`for before, duration in zip(needs, minutes…):`", "the two lists are equally long")
+equivalent(
+    "ch01.can_scan",
+    "`x, y, z = … * torch.rand(3, …, dtype=torch.float64) - …`",
+    "nearly the range of the task, and sums leave it in any case; a few triples more or fewer",
+)
+equivalent("ch01.can_scan", "`return torch.allclose(left, right…)`", "tolerances between the two that the task names")
+for change in ("45150 / 11326", "45151 / 11325", "45149 / 11325", "45150 / 11324"):
+    equivalent("ch01.pairs", f"`ratio = {change}`", "the same to three digits behind the point")
+equivalent("ch01.window", "`r, T = sympy.symbols('r T'…)`", "the names tell the letters, not what is assumed of them")

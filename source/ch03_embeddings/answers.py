@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 3."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch03.rows
 
@@ -614,3 +614,31 @@ def answers_the_contrary(f, T, V):
             if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
                 return True
     return False
+
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent(
+    "ch03.table",
+    "`shares = [round(100 * counts[0] / 12…, …), round(… * counts[…1] / …, …)]`",
+    "the same to one decimal of a percent",
+)
+equivalent("ch03.width", "`V, L, s = sympy.symbols('V L s'…)`", "the names tell the letters, not what is assumed of them")
+equivalent("ch03.complete", "`rows = E / E.norm(dim=-1, keepdim=True)`", "of two axes the last is axis 1")
+for change in ("h.detach(), F.cosine_similarity(h, x, dim=-1), slope", "h, F.cosine_similarity(h.detach(), x, dim=-1), slope"):
+    equivalent("ch03.stack", f"`return ({change})`", "the values are asked for, whatever autograd knows of them")
+for change in ("x.clone()", "x.detach()"):
+    equivalent(
+        "ch03.stack", f"`start = {change}.requires_grad_(True)`", "a tensor of its own for autograd, and nothing changes in place"
+    )
+for change in ("x", "x, dim=1"):
+    equivalent(
+        "ch03.stack", f"`return (h.detach(), F.cosine_similarity(h.detach(), {change}), slope)`", "of two axes the last is axis 1"
+    )
+for number in (99, 101, 200):
+    equivalent("ch03.is_static", f"`for _ in range({number}):`", "so many texts show it as well, and 200 calls are allowed")
+equivalent("ch03.is_static", "`for i, row in zip(ids.tolist(), f(ids)…):`", "f gives T vectors")
+for change in ("> 2e-05", ">= 1e-05"):
+    equivalent(
+        "ch03.is_static", f"`if (rows.setdefault(i, row) - row).abs().max() {change}:`", "a bound between the two of the task"
+    )
