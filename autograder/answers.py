@@ -194,7 +194,7 @@ def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
 
 
 FURTHER = 2  # observations on other numbers of each of the last calls that tell
-LEAST = 1  # different numbers, or errors, by which a mistake must be told from a right answer, beside those of FURTHER
+LEAST = 2  # different numbers, or errors, by which several calls must tell a mistake from a right answer
 LEAST_OF_TRUTHS = 3  # observations that must tell it from each other answer, where all are True or False: these say little
 
 
@@ -237,14 +237,19 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         if all(_is_truth(probe.seen) for probe in probes):
             enough = all(sum(differs(other, probe) for probe in probes) >= LEAST_OF_TRUTHS for other in others)
         else:
-            rights = [other for about, other in known if about.right]
             enough = all(any(differs(other, probe) for probe in [*probes, *further]) for other in others) and all(
-                sum(_weight(p.seen) for p in _different([q for q in probes if differs(right, q)], returned)) >= LEAST
-                for right in rights
+                _tell_enough([probe for probe in probes if differs(other, probe)], returned)
+                for about, other in known
+                if about.right
             )
         if enough:
             return answer
     return None
+
+
+def _tell_enough(telling: list[checks.Probe], returned: bool) -> bool:
+    """Whether these say more than that one value came again and again."""
+    return sum(_weight(probe.seen) for probe in _different(telling, returned)) >= min(LEAST, len(telling))
 
 
 def _weight(seen: checks.Raised | checks.Returned) -> int:
