@@ -491,6 +491,10 @@ for tester, sentence in [
 ]:
     wrong("f07.clips", tester, sentence, see="clipping-long-gradients")
 
+equivalent("f07.clips", "`cases = [(…`", "other norms and c of the same ranges; c beyond 0.1 to 10 is noticed")
+equivalent("f07.clips", "`for shapes in [[(…`", "a tester may take any shapes of 0 to 3 dimensions")
+equivalent("f07.clips", "`… < 0.0002 * c:`", "right numbers are off by less than 0.0001 c, wrong ones by more than 0.0003 c")
+
 # ---------------------------------------------------------------- f07.schedule
 
 
@@ -603,6 +607,8 @@ def warms_up_from_the_floor(t, peak, warm, end, floor):
     u = min((t - warm) / (end - warm), 1.0)
     return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * u)) / 2)
 
+
+equivalent("f07.schedule", "`if t <= warm:`", "at the step `warm` the line and the cosine are both at the peak")
 
 # ---------------------------------------------------------------- f07.prediction
 
