@@ -25,6 +25,7 @@ cell, so it sees the notebook's names, not those of `answers.py`.
 
 import ast
 import inspect
+import math
 import re
 import runpy
 import textwrap
@@ -192,31 +193,105 @@ def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
 # ---------------------------------------------------------------- naming the misconception
 
 
+FURTHER = 2  # observations on other numbers of each of the last calls that tell
+LEAST = 2  # different numbers, or errors, by which several calls must tell a mistake from a right answer
+LEAST_OF_TRUTHS = 3  # observations that must tell it from each other answer, where all are True or False: these say little
+
+
 def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: dict) -> Answer | None:
-    """The wrong answer that gives what the student's gave, on every input that was tried.
+    """The wrong answer that gives what the student's gave, on every input that was tried, if that tells it from all others.
+
+    A part of the tests ends at its first failure, so that few inputs may have been tried: the last calls that tell are made
+    again with other numbers, which must agree as well. The same value seen twice is seen once: a search that ends at its
+    bound says little of why.
 
     Args:
         exercise: after its tests ran.
         answers: of this exercise or of the whole chapter.
         namespace: the names of the test's notebook; it is not changed.
     """
-    names = list(dict.fromkeys(probe.name for probe in exercise.probes))
+    probes = list(exercise.probes)
+    names = list(dict.fromkeys(probe.name for probe in probes))
     if not names or exercise.missing:
         return None  # what is not there is no mistake
-    returned = any(isinstance(probe.seen, checks.Returned) for probe in exercise.probes)
-    for answer in answers:
-        if answer.right or answer.exercise != exercise.id:
-            continue
-        theirs = dict(namespace)
+    returned = any(isinstance(probe.seen, checks.Returned) for probe in probes)
+    known = [(answer, found) for answer in answers if (found := _defined(answer, tuple(names), exercise, namespace)) is not None]
+
+    def differs(found: dict, probe: checks.Probe) -> bool:
         try:
             with warnings.catch_warnings(action="ignore"):  # a student would be told of lines that are not theirs
-                exec(compiled(answer, tuple(names)), theirs)
-                agree = all(same(probe.seen, probe.observe(theirs[probe.name]), returned) for probe in exercise.probes)
+                return not same(probe.seen, probe.observe(found[probe.name]), returned)
         except Exception:
-            continue  # an answer that cannot be run or compared here explains nothing
-        if agree:
+            return True  # an answer that cannot be run or compared here explains nothing
+
+    for answer, found in known:
+        if answer.right or any(differs(found, probe) for probe in probes):
+            continue
+        others = [other for about, other in known if about is not answer]
+        if all(probe.observe is checks.Returned for probe in probes):
+            return answer  # what was written down is what it is
+        telling = [probe for probe in probes if probe.again is not None and any(differs(other, probe) for other in others)]
+        further = [probe.again(seed) for probe in telling[-2:] for seed in range(FURTHER)]
+        if any(differs(found, probe) for probe in further):
+            continue
+        if all(_is_truth(probe.seen) for probe in probes):
+            enough = all(sum(differs(other, probe) for probe in probes) >= LEAST_OF_TRUTHS for other in others)
+        else:
+            enough = all(any(differs(other, probe) for probe in [*probes, *further]) for other in others) and all(
+                _tell_enough([probe for probe in probes if differs(other, probe)], returned)
+                for about, other in known
+                if about.right
+            )
+        if enough:
             return answer
     return None
+
+
+def _tell_enough(telling: list[checks.Probe], returned: bool) -> bool:
+    """Whether these say more than that one value came again and again."""
+    return sum(_weight(probe.seen) for probe in _different(telling, returned)) >= min(LEAST, len(telling))
+
+
+def _weight(seen: checks.Raised | checks.Returned) -> int:
+    """How many different numbers were seen; whatever else it is counts as one."""
+    if isinstance(seen, checks.Raised):
+        return 1
+    leaves = [x.tolist() if hasattr(x, "tolist") else x for x in checks._leaves(seen.value)]
+    numbers = {round(x, 6) for x in _flat(leaves) if isinstance(x, int | float) and math.isfinite(x)}
+    return max(1, len(numbers))
+
+
+def _flat(x):
+    if isinstance(x, list):
+        for y in x:
+            yield from _flat(y)
+    else:
+        yield x
+
+
+def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, namespace: dict) -> dict | None:
+    """The names that an answer of the exercise defines; None if it is of another one or does not run."""
+    if answer.exercise != exercise.id:
+        return None
+    theirs = dict(namespace)
+    try:
+        exec(compiled(answer, names), theirs)
+    except Exception:
+        return None
+    return theirs
+
+
+def _different(probes: list[checks.Probe], returned: bool) -> list[checks.Probe]:
+    """One of all that saw the same: a search that ended at its bound three times has been seen once."""
+    kept: list[checks.Probe] = []
+    for probe in probes:
+        if not any(same(probe.seen, other.seen, returned) for other in kept):
+            kept.append(probe)
+    return kept
+
+
+def _is_truth(seen: checks.Raised | checks.Returned) -> bool:
+    return isinstance(seen, checks.Returned) and isinstance(seen.value, bool)
 
 
 @cache
@@ -243,7 +318,10 @@ def explainer(answers: list[Answer], namespace: dict) -> Callable[[checks.Exerci
     """What `course.checks.explain` is set to while a submission is graded."""
 
     def explain(exercise: checks.Exercise) -> str | None:
-        found = misconception(exercise, answers, namespace)
+        try:
+            found = misconception(exercise, answers, namespace)
+        except checks.Stopped:  # a call with other numbers took too long
+            found = None
         if found is None:
             return None
         return f"{SAME_AS}{found.sentence}{checks._read(found.see)}"

@@ -158,7 +158,7 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
             elif not answer.right and points >= exercise.points:
                 result.misses.append(f"wrong answer {answer.label} is accepted (seed {seed})")
                 rejected = False
-            elif not answer.right and " ".join(answer.sentence.split()) not in said:
+            elif not answer.right and not _named(exercise, answer, said):
                 result.misses.append(f"wrong answer {answer.label} is rejected, but not named (seed {seed}): {said}")
                 named = False
         result.right += answer.right and rejected
@@ -167,6 +167,12 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
     result.right += not any("the solution" in miss for miss in result.misses)
     result.seconds = time.perf_counter() - start
     return result
+
+
+def _named(exercise: Exercise, answer: Answer, said: str) -> bool:
+    """Whether the sentence of a wrong answer was said, or, of a tester, what got past it: few verdicts tell no mistake."""
+    got_past = exercise.form == "property" and re.search("it (let pass|refused) what is (wrong|right): ", said)
+    return " ".join(answer.sentence.split()) in said or bool(got_past)
 
 
 def _said(cell: NotebookNode) -> str:

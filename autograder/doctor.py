@@ -109,7 +109,7 @@ def _tests() -> str:
         raise OSError("the filter lets pass what it should refuse")
     who = "root without capabilities" if os.geteuid() == 0 else f"uid {os.geteuid()}"
     seen = "what they need" if kept else "all that this user may read (no Landlock)"
-    return f"no processes, no network, nothing written; {who}; {seen} is read"
+    return f"no processes, no network, files read-only; {who}; {seen} is read"
 
 
 def _address_space() -> str:

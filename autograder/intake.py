@@ -31,7 +31,7 @@ from autograder import merge
 from autograder.chapters import Chapter, CourseError, grade_id
 from autograder.gradebook import FULL
 from autograder.merge import FLAGS, KINDS, overlap, read_submission, shown
-from autograder.pruned import pruned
+from autograder.pruned import TooLarge, pruned
 from autograder.roster import Record, Roster, Who, identify
 
 LARGEST_FILE = 100_000_000  # bytes of one file, unpacked
@@ -488,6 +488,9 @@ def _unpacked(opened: zipfile.ZipFile, info: zipfile.ZipInfo, scratch: Path, roo
                     counted = _Counted(file, min(merge.LARGEST_FILE, room.read))
                     try:
                         kept, _ = pruned(counted.read, min(merge.LARGEST, room.kept), merge.CELLS + 1)
+                    except TooLarge:
+                        most = merge.LARGEST // 1_000_000
+                        raise Refused(f"{shown(name)} is larger than {most} MB without its outputs") from None
                     except ValueError as error:
                         raise Refused(f"{shown(name)} is larger than {limit // 1_000_000} MB, and no notebook") from error
                     finally:

@@ -46,6 +46,7 @@ SEED_VARIABLE = "COURSE_CHECK_SEED"
 _STDLIB, _COURSE = sysconfig.get_paths()["stdlib"], os.path.dirname(__file__)
 FORBIDDEN = {"autograd": "grad|backward|make_dual"}
 """The functions that a word of `Exercise`'s `without` stands for."""
+LONGEST = 1000  # digits before or after the point of a decimal
 CAP = 0.5  # of the points, for an answer that fails a part that its author could see
 SAFETY = 8  # times the error that rounding the inputs alone can cause
 
@@ -116,12 +117,14 @@ class Probe:
     """One observation of the student's object that can be repeated on another one.
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
-    `Returned`; `seen` is what the student's object gave.
+    `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
+    for a call whose arguments have some.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
+    again: Callable[[int], "Probe"] | None = None
 
 
 # ---------------------------------------------------------------- the exercise
@@ -333,7 +336,7 @@ class Subject:
 
         grad = torch.is_grad_enabled()  # a test under torch.no_grad() stays one when it is repeated
 
-        def observe(answer):
+        def observe(answer, args=args, kwargs=kwargs):
             a, k = _copy(args), _copy(kwargs)
             _seed()
             try:
@@ -364,16 +367,17 @@ class Subject:
 
         return Call(self, observe, (), {}, use, what)
 
-    def tells_apart(self, right, wrong, *, then: tuple = (), see: str | None = None) -> "Subject":
+    def tells_apart(self, right, wrong, *, then: tuple = (), make: Callable | None = None, see: str | None = None) -> "Subject":
         """A tester that a student wrote says True of each right function and False of each wrong one.
 
         Args:
             right, wrong: what it gets, as `sorts` takes it; none of the two may be empty.
             then: further arguments after it.
+            make: see `sorts`.
         """
-        return self.sorts({True: right, False: wrong}, then=then, see=see)
+        return self.sorts({True: right, False: wrong}, then=then, make=make, see=see)
 
-    def sorts(self, kinds: dict, *, then: tuple = (), see: str | None = None) -> "Subject":
+    def sorts(self, kinds: dict, *, then: tuple = (), make: Callable | None = None, see: str | None = None) -> "Subject":
         """A tester that a student wrote gives each function its verdict.
 
         All functions are handed over under one name, without docstring and in an order drawn anew, so that only
@@ -383,17 +387,22 @@ class Subject:
             kinds: verdicts and the functions that have them: lists of functions, whose names are what a failure calls
                 them, or dicts from words to functions. A tuple stands for several arguments.
             then: further arguments after it.
+            make: for functions that remember: gets an entry of `kinds`, then whatever it is, for each tester that is tried,
+                and gives the function or tuple anew.
 
         Raises:
             ValueError: if there is only one verdict: a tester that always gives it would pass.
         """
-        planted = [(words, args, verdict) for verdict, some in kinds.items() for words, args in _planted(some)]
+        planted = [(words, entry, verdict) for verdict, some in kinds.items() for words, entry in _planted(some)]
         if len({verdict for _, _, verdict in planted}) < 2:
             raise ValueError(f"{self.name}: a tester is tried on right and on wrong functions, not on one kind only")
         next(iter(draw(1))).random.shuffle(planted)
         wrong = {}
-        for words, args, verdict in planted:
-            call = self.on(*args, *then)
+        for words, entry, verdict in planted:
+            if make is None:
+                call = self.on(*_nameless(entry), *then)
+            else:
+                call = self.using(lambda tester, entry=entry: tester(*_nameless(make(entry)), *then))
             value = call._value(see)
             if (told := difference(verdict, value)) is not None:
                 kind = verdict if isinstance(verdict, bool) and isinstance(_scalar(value), bool) else told
@@ -404,19 +413,27 @@ class Subject:
         return self
 
 
-def _planted(some) -> Iterator[tuple[str, tuple]]:
-    """Each function of a list or dict, or tuple with functions, in words and as arguments that do not tell its name."""
-    for words, found in some.items() if isinstance(some, dict) else ((None, x) for x in some):
-        args = found if isinstance(found, tuple) else (found,)
-        words = words or next(x.__name__ for x in args if callable(x)).strip("_").replace("_", " ")
-        yield words, tuple(_nameless(x) if callable(x) and not isinstance(x, torch.nn.Module) else x for x in args)
+def _planted(some) -> Iterator[tuple[str, object]]:
+    """Each entry of a list or dict, and what it is in words."""
+    if isinstance(some, dict):
+        yield from some.items()
+        return
+    for entry in some:
+        functions = entry if isinstance(entry, tuple) else (entry,)
+        yield next(x.__name__ for x in functions if callable(x)).strip("_").replace("_", " "), entry
 
 
-def _nameless(function: Callable) -> Callable:
-    def f(*args, **kwargs):
-        return function(*args, **kwargs)
+def _nameless(entry) -> tuple:
+    """A function, or a tuple with functions, as arguments that do not tell what they are called."""
 
-    return f
+    def hidden(function: Callable) -> Callable:
+        def f(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return f
+
+    args = entry if isinstance(entry, tuple) else (entry,)
+    return tuple(hidden(x) if callable(x) and not isinstance(x, torch.nn.Module) else x for x in args)
 
 
 def _listed(words: list[str], most: int = 3) -> str:
@@ -431,7 +448,8 @@ class Call:
     ):
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
-        self.seen = _record(subject.name, observe, subject.answer)
+        has_numbers = any(_is_float(x) for x in _leaves((args, kwargs)))
+        self.seen = _record(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -656,18 +674,39 @@ class Value:
             raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
-def _record(name: str, observe: Callable, answer):
+def _record(name: str, observe: Callable, answer, given: tuple | None = None):
+    """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""
     exercise = Exercise._current
     if exercise is None:
         return observe(answer)
 
-    def held(answer):  # to what the task allows; a reference is not
+    def held(answer, *given):  # to what the task allows; a reference is not
         with refusing(exercise.without, exercise.file):
-            return observe(answer)
+            return observe(answer, *given)
+
+    def again(seed: int) -> Probe:
+        other = _other_numbers(given, seed)
+        return Probe(name, lambda answer: held(answer, *other), held(answer, *other))
 
     seen = held(answer)
-    exercise.probes.append(Probe(name, held, seen))
+    exercise.probes.append(Probe(name, observe if observe is Returned else held, seen, again if given is not None else None))
     return seen
+
+
+def _other_numbers(arguments, seed: int):
+    """The arguments with each float multiplied by a number of its own, near one; by one of either sign for odd seeds."""
+    factors = np.random.default_rng(seed)
+
+    def other(x):
+        if not _is_float(x):
+            return x
+        factor = factors.uniform(0.8, 1.25, np.shape(x.detach() if isinstance(x, torch.Tensor) else x))
+        factor *= factors.choice([1, -1], np.shape(factor)) if seed % 2 else 1
+        if isinstance(x, torch.Tensor):
+            return (x.detach() * torch.from_numpy(np.asarray(factor))).to(x.dtype)
+        return (x * factor).astype(x.dtype) if isinstance(x, np.ndarray) else type(x)(x * factor)
+
+    return _map(other, _copy(arguments))
 
 
 def not_allowed(what: str, function: str | None = None) -> str:
@@ -984,10 +1023,12 @@ def _number(x) -> float | int | None:
 
 
 def _exact(x) -> float | int | None:
+    if isinstance(x, Decimal) and not -LONGEST < x.adjusted() < LONGEST:
+        return None if x.is_snan() else float(x)  # not finite, or digits without end
     try:
         return int(x) if x == int(x) else float(x)
-    except (ArithmeticError, ValueError):  # not finite, or too large for a float
-        return float(x) if isinstance(x, Decimal) and not x.is_snan() else None
+    except (ArithmeticError, ValueError):  # too large for a float
+        return None
 
 
 def _computed(x) -> float | int | None:

@@ -207,7 +207,7 @@ def test_what_the_makefile_starts_is_in_the_list():
 @pytest.mark.parametrize("name", ["run", "python"])
 def test_what_ci_starts_is_in_the_list(name):
     lines = [line for line in (ROOT / ".ci" / name).read_text().splitlines() if line and not line.lstrip().startswith("#")]
-    programs = [p for line in lines if not re.match(r"\s*(for|complete=|pythons)|[^$]*=\$\{", line) for p in commands(line)]
+    programs = [p for line in lines if not re.match(r"\s*(for|home=|complete=|pythons)|[^$]*=\$\{", line) for p in commands(line)]
     assert programs and [program for program in programs if unknown(program)] == []
 
 

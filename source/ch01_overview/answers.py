@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch01.finish
 
@@ -310,6 +310,16 @@ def wide_tolerance(combine):
 
 
 @wrong(
+    "ch01.can_scan",
+    "You try numbers beyond −10 and 10. What an operation does with those does not count.",
+    see="a-chain-that-can-be-cut",
+)
+def beyond_the_range(combine):
+    x, y, z = 200 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 100
+    return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-9, atol=1e-9)
+
+
+@wrong(
     "ch01.can_scan", "An operation is associative if all triples agree, not if some or most do.", see="a-chain-that-can-be-cut"
 )
 def most_agree(combine):
@@ -406,3 +416,16 @@ wrong(
 
 wrong("ch01.prediction", 1e6, "No float holds ten to a power as large as this.", see="an-experiment-the-way-back")
 wrong("ch01.prediction", "tiny", "A prediction that an experiment can refute is a number.", see="an-experiment-the-way-back")
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch01.finish", "`for before, duration in zip(needs, minutes…):`", "the two lists are equally long")
+equivalent(
+    "ch01.can_scan",
+    "`x, y, z = … * torch.rand(3, …, dtype=torch.float64) - …`",
+    "nearly the range of the task, and sums leave it in any case; a few triples more or fewer",
+)
+equivalent("ch01.can_scan", "`return torch.allclose(left, right…)`", "tolerances between the two that the task names")
+for change in ("45150 / 11326", "45151 / 11325", "45149 / 11325", "45150 / 11324"):
+    equivalent("ch01.pairs", f"`ratio = {change}`", "the same to three digits behind the point")
+equivalent("ch01.window", "`r, T = sympy.symbols('r T'…)`", "the names tell the letters, not what is assumed of them")

@@ -1,4 +1,4 @@
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch02.no_unknowns
 
@@ -976,3 +976,27 @@ wrong(
 
 wrong("ch02.prediction", None, "Nothing is chosen: replace None by one of the letters.", see="an-experiment-that-can-fail")
 wrong("ch02.prediction", 9.0, "A letter was asked for, not a number.", see="an-experiment-that-can-fail")
+
+# ---------------------------------------------------------------- changes that make no difference
+
+for change in (
+    "[*range(55295), *range(57344, 1114112)]",
+    "[*range(55296), *range(57345, 1114112)]",
+    "[*range(55296), *range(57344, 1114111)]",
+):
+    equivalent(
+        "ch02.no_unknowns", f"`characters = ''.join(map(chr, {change}))`", "the bytes of the character left out occur in others"
+    )
+equivalent(
+    "ch02.no_unknowns",
+    "`spelled = b''.join((bytes([i]) if i < 255 else words[i - 256].encode() for i in ids))`",
+    "the byte 255 is in no text",
+)
+equivalent(
+    "ch02.by_hand",
+    "`spelled = {word: merge_pair(symbols, pair, pair[0] + pair[-1]) for word, symbols in spelled.items()}`",
+    "the last of two is the second",
+)
+equivalent(
+    "ch02.perplexity", "`P, n_A, n_B = sympy.symbols('P n_A n_B'…)`", "the names tell the letters, not what is assumed of them"
+)

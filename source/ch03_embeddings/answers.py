@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 3."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch03.rows
 
@@ -94,6 +94,10 @@ def from_one(ids, G, V):
 
 right("ch03.table", {"counts": [38_400_000, 204_800_000], "shares": [30.7, 2.9]})
 right("ch03.table", {"counts": (38.4e6, 204.8e6), "shares": (30.72, 2.926)})
+right(
+    "ch03.table",
+    cell("counts = [sympy.Integer(38_400_000), torch.tensor(204_800_000)]\nshares = torch.tensor([30.72, 2.926])"),
+)
 
 wrong(
     "ch03.table",
@@ -491,7 +495,7 @@ def against_texts_of_one_token(f, T, V):
 )
 def same_place_only(f, T, V):
     rows = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for t, (i, row) in enumerate(zip(ids.tolist(), f(ids))):
             if (rows.setdefault((i, t), row) - row).abs().max() > 1e-5:
@@ -505,7 +509,7 @@ def same_place_only(f, T, V):
     see="one-word-in-two-sentences",
 )
 def within_one_text(f, T, V):
-    for _ in range(60):
+    for _ in range(30):
         rows, ids = {}, torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
@@ -516,7 +520,7 @@ def within_one_text(f, T, V):
 @wrong("ch03.is_static", "You look at the first place only.", see="one-word-in-two-sentences")
 def first_place(f, T, V):
     rows = {}
-    for _ in range(80):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         if (rows.setdefault(int(ids[0]), f(ids)[0]) - f(ids)[0]).abs().max() > 1e-5:
             return False
@@ -526,7 +530,7 @@ def first_place(f, T, V):
 @wrong("ch03.is_static", "Your texts never repeat a token, so that what repeats do goes unseen.", see="one-word-in-two-sentences")
 def without_repeats(f, T, V):
     rows = {}
-    for _ in range(80):
+    for _ in range(30):
         ids = torch.randperm(max(T, V))[:T] % V if V >= T else torch.arange(T) % V
         for i, row in zip(ids.tolist(), f(ids)):
             if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
@@ -541,7 +545,7 @@ def without_repeats(f, T, V):
 )
 def to_the_last_digit(f, T, V):
     rows = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if not torch.equal(rows.setdefault(i, row), row):
@@ -552,7 +556,7 @@ def to_the_last_digit(f, T, V):
 @wrong("ch03.is_static", "Your tolerance is so wide that small effects pass. It is 0.00001.", see="one-word-in-two-sentences")
 def too_tolerant(f, T, V):
     rows = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if (rows.setdefault(i, row) - row).abs().max() > 0.05:
@@ -567,7 +571,7 @@ def too_tolerant(f, T, V):
 )
 def wants_different_rows(f, T, V):
     rows = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
@@ -578,7 +582,7 @@ def wants_different_rows(f, T, V):
 @wrong("ch03.is_static", "You compare lengths. Two vectors of one length can still differ.", see="one-word-in-two-sentences")
 def compares_lengths(f, T, V):
     lengths = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if (lengths.setdefault(i, row.norm()) - row.norm()).abs() > 1e-5:
@@ -586,12 +590,55 @@ def compares_lengths(f, T, V):
     return True
 
 
+@wrong(
+    "ch03.is_static",
+    "You try too few texts: what shows itself in one text of ten needs many more than five.",
+    see="one-word-in-two-sentences",
+)
+def five_texts(f, T, V):
+    rows = {}
+    for _ in range(5):
+        ids = torch.randint(V, (T,))
+        for i, row in zip(ids.tolist(), f(ids)):
+            if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
+                return False
+    return True
+
+
 @wrong("ch03.is_static", "Your answer is turned around.", see="one-word-in-two-sentences")
 def answers_the_contrary(f, T, V):
     rows = {}
-    for _ in range(60):
+    for _ in range(30):
         ids = torch.randint(V, (T,))
         for i, row in zip(ids.tolist(), f(ids)):
             if (rows.setdefault(i, row) - row).abs().max() > 1e-5:
                 return True
     return False
+
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent(
+    "ch03.table",
+    "`shares = [round(100 * counts[0] / 12…, …), round(… * counts[…1] / …, …)]`",
+    "the same to one decimal of a percent",
+)
+equivalent("ch03.width", "`V, L, s = sympy.symbols('V L s'…)`", "the names tell the letters, not what is assumed of them")
+equivalent("ch03.complete", "`rows = E / E.norm(dim=-1, keepdim=True)`", "of two axes the last is axis 1")
+for change in ("h.detach(), F.cosine_similarity(h, x, dim=-1), slope", "h, F.cosine_similarity(h.detach(), x, dim=-1), slope"):
+    equivalent("ch03.stack", f"`return ({change})`", "the values are asked for, whatever autograd knows of them")
+for change in ("x.clone()", "x.detach()"):
+    equivalent(
+        "ch03.stack", f"`start = {change}.requires_grad_(True)`", "a tensor of its own for autograd, and nothing changes in place"
+    )
+for change in ("x", "x, dim=1"):
+    equivalent(
+        "ch03.stack", f"`return (h.detach(), F.cosine_similarity(h.detach(), {change}), slope)`", "of two axes the last is axis 1"
+    )
+for number in (99, 101, 200):
+    equivalent("ch03.is_static", f"`for _ in range({number}):`", "so many texts show it as well, and 200 calls are allowed")
+equivalent("ch03.is_static", "`for i, row in zip(ids.tolist(), f(ids)…):`", "f gives T vectors")
+for change in ("> 2e-05", ">= 1e-05"):
+    equivalent(
+        "ch03.is_static", f"`if (rows.setdefault(i, row) - row).abs().max() {change}:`", "a bound between the two of the task"
+    )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- by hand
 
@@ -805,3 +805,40 @@ def compares_by_broadcasting(f):
         except Exception:
             return False
     return True
+
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch04.scaling", "`return scores.std()`", "a tensor without axes is a number, too")
+equivalent("ch04.scaling", "`scores = scores / math.sqrt(query.shape[1])`", "of two axes the last is axis 1")
+for change in (
+    "lengths = weights * value.norm(dim=1)",
+    "return weights[j] * torch.eye(value.shape[1], dtype=value.dtype)",
+    "return weights / (1 - weights) * (output - value).norm(dim=1)",
+):
+    equivalent("ch04.fidelity", f"`{change}`", "of two axes the last is axis 1")
+for change in (
+    "for T, S, d_k in [(…, …, …), (…, …, …)]:",
+    "value = torch.cat([torch.eye(S), torch.randn(S, …, generator=generator)], dim=1)",
+    "generator = torch.Generator().manual_seed(…)",
+    "generator = torch.manual_seed(0)",
+    "query, key = (torch.randn(T, d_k…), torch.randn(S, d_k…))",
+    "value = torch.cat([torch.eye(S), torch.randn(S, 2)], dim=1)",
+):
+    equivalent("ch04.property", f"`{change}`", "other inputs show the mistakes as well, so long as the sizes differ")
+equivalent("ch04.property", "without `generator = torch.Generator().manual_seed(0)`", "the generator of the cell above is taken")
+equivalent(
+    "ch04.property",
+    "`if result.shape != expected.shape or not torch.allclose(result, expected, atol=0.0002):`",
+    "a tolerance between the two that the task names",
+)
+for change in (
+    "value = torch.cat([torch.eye(S), torch.randn(S, 2, generator=generator)], dim=-1)",
+    "expected = powers / powers.sum(-1, keepdim=True) @ value",
+):
+    equivalent("ch04.property", f"`{change}`", "of two axes the last is axis 1")
+equivalent(
+    "ch04.property",
+    "`powers = torch.tensor([[math.exp(q @ k / math.sqrt(d_k)) for k in key] for q in query])`",
+    "exp takes a tensor without axes for the number",
+)

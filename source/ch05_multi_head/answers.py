@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch05.split
 
@@ -504,3 +504,11 @@ wrong(
 wrong(
     "ch05.verdict", "ae", "One more follows: compare the sum of four zeros with the rise when all four go.", see="remove-a-head"
 )
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch05.parts", "`split = value.reshape(B, S, H, -1).transpose(1, -2)`", "of four axes the last but one is axis 2")
+for axis in (0, -1):
+    equivalent("ch05.parts", f"`blocks = W_o.reshape(H, -1, W_o.shape[{axis}])`", "W_o is square")
+equivalent("ch05.cost", "`d, T, H = sympy.symbols('d T H'…)`", "the names tell the letters, not what is assumed of them")
+equivalent("ch05.score", "`return weights[:, rows, columns].mean(dim=1)`", "of two axes the last is axis 1")

@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 6."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch06.labour
 
@@ -195,6 +195,31 @@ def generous(f, d):
     return True
 
 
+@wrong(
+    "ch06.rowwise",
+    "You compared the beginning of a text with the whole. Rows that read earlier ones, or know their place, pass that.",
+    see="one-token-at-a-time",
+)
+def prefixes(f, d):
+    for T in range(1, 9):
+        for _ in range(3):
+            x = torch.randn(T, d)
+            for n in range(1, T):
+                if (f(x)[:n] - f(x[:n])).abs().max() > 1e-4:
+                    return False
+    return True
+
+
+@wrong("ch06.rowwise", "You tried 1, 2, 4 and 8 rows. A function may break its promise at the lengths between.", see="one-token-at-a-time")
+def powers_of_two(f, d):
+    for T in (1, 2, 4, 8):
+        for _ in range(3):
+            x = torch.randn(T, d)
+            if (f(x) - torch.cat([f(row[None]) for row in x])).abs().max() > 1e-4:
+                return False
+    return True
+
+
 # ---------------------------------------------------------------- ch06.collapse
 
 
@@ -347,6 +372,17 @@ wrong(
     see="gelu-and-its-relatives",
 )
 
+wrong(
+    "ch06.curvature",
+    cell("""
+x = sympy.symbols("x", real=True)
+phi = sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
+curvature = sympy.Derivative(x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2, (x, 2))
+"""),
+    "That names the derivative and does not compute it.",
+    see="gelu-and-its-relatives",
+)
+
 # ---------------------------------------------------------------- ch06.count
 
 right("ch06.count", cell("all_ffn = sum(768 * 3072 + 3072 + 3072 * 768 + 768 for _ in range(12))\ngated_width = 1792.0"))
@@ -386,12 +422,12 @@ wrong(
 # ---------------------------------------------------------------- ch06.prediction
 
 right("ch06.prediction", "SwiGLU")
-right("ch06.prediction", "ReLU")
+right("ch06.prediction", "relu")
 
 wrong(
     "ch06.prediction",
-    "swiglu",
-    "Write the word as it is printed, with its capital letters.",
+    "GLU",
+    "Write the word as it is printed.",
     see="an-experiment-which-bend-is-best",
 )
 wrong("ch06.prediction", "no difference", "Set one of the four texts, word for word.", see="an-experiment-which-bend-is-best")
@@ -564,3 +600,20 @@ def starts_from_nothing(W2, h, target, others):
 def returns_the_change(W2, h, target, others):
     rows = torch.cat([h[None], others])
     return torch.linalg.pinv(rows) @ torch.cat([(target - h @ W2)[None], torch.zeros(len(others), len(target), dtype=W2.dtype)])
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch06.rowwise", "`for T in range(2, 9):`", "a row that is alone is compared with itself")
+equivalent("ch06.rowwise", "`for _ in range(2):`", "most draws show a broken promise: two are enough")
+equivalent("ch06.rowwise", "`for _ in range(4):`", "the number of draws is free")
+equivalent("ch06.rowwise", "`for _ in range(6):`", "the number of draws is free")
+equivalent("ch06.rowwise", "`if (f(x) - alone).abs().max() >= 0.0001:`", "no difference is as large as that to the last digit")
+equivalent("ch06.rowwise", "`if (f(x) - alone).abs().max() > 0.0002:`", "any bound between rounding and a broken promise will do")
+equivalent("ch06.curvature", "`x = sympy.symbols('x'…)`", "a letter is known by its name")
+equivalent("ch06.count", "`gated_width = 2 * 2689 // 3`", "the same whole number")
+equivalent("ch06.count", "`gated_width = 2 * 2688 / 3`", "the same number")
+equivalent("ch06.edit", "`for _ in range(1):`", "once is enough but for rounding")
+equivalent("ch06.edit", "`for _ in range(3):`", "twice is enough, three times are the same")
+equivalent("ch06.edit", "`for _ in range(4):`", "twice is enough, four times are the same")
+equivalent("ch06.edit", "`u = h`", "u is made anew and never changed in place")
+equivalent("ch06.store", "`return (W1, b1, values)`", "the values themselves serve as well as a copy of them")

@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter ch07."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch07.add
 
@@ -656,3 +656,15 @@ def of_the_branch(x, layers, skip):
         found.append(((out - out.mean(dim=0)).norm() / out.norm()).item())
         x = x + out if skip else out
     return found
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch07.which", "`for N, d in …`", "a tester may take any numbers of rows and widths that show all sorts")
+equivalent("ch07.which", "`for size, mean in …`", "a tester may take any sizes and means that show all sorts")
+equivalent("ch07.which", "`wanted = start / (start.square().mean(dim=1, keepdim=True) + 1e-05).sqrt()`", "of two axes, the last is axis 1")
+equivalent("ch07.which", "`x = …`", "a tester may take any rows that show all sorts")
+equivalent("ch07.which", "`agreed[name] &= torch.allclose(…`", "any tolerance between 0.01% and 2% will do")
+equivalent("ch07.which", "`for name, start in …`", "of two axes, the last is axis 1")
+equivalent("ch07.radial", "`m, epsilon = sympy.symbols('m epsilon'…)`", "a letter is known by its name")
+equivalent("ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[-1])).softmax(dim=1)`", "of two axes, the last is axis 1")
+equivalent("ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=-1)`", "of two axes, the last is axis 1")

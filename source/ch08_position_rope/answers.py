@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 8."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch08.shuffle
 
@@ -158,6 +158,18 @@ def wide_threshold(f, T, d_model):
         before = torch.cat([torch.randperm(T - 1), torch.tensor([T - 1])])
         moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 0.25)
         last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 0.25)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
+@wrong("ch08.shuffle", "Your threshold is too narrow: rounding of some hundred-thousandths passes as an effect.", see="blind-to-order")
+def narrow_threshold(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    for _ in range(20):
+        everywhere = torch.randperm(T)
+        before = torch.cat([torch.randperm(T - 1), torch.tensor([T - 1])])
+        moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 1e-5)
+        last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 1e-5)
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
@@ -328,6 +340,18 @@ def half_the_exponent(x, positions, d_rot, theta):
 def single_precision(x, positions, d_rot, theta):
     angles = positions.float()[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float32) / d_rot)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0:d_rot:2], x[..., 1:d_rot:2]
+    return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
+
+
+@wrong(
+    "ch08.rope",
+    "Your angles have the dtype of x. A bfloat16 has no more than three digits for a position: compute angles in float64.",
+    see="what-goes-wrong-in-practice",
+)
+def angles_in_the_dtype_of_x(x, positions, d_rot, theta):
+    angles = positions.to(x.dtype)[:, None] * theta ** (-torch.arange(0, d_rot, 2, dtype=x.dtype) / d_rot)
+    cos, sin = angles.cos(), angles.sin()
     a, b = x[..., 0:d_rot:2], x[..., 1:d_rot:2]
     return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
 
@@ -562,6 +586,17 @@ def no_mask(query, key, value, positions, letters):
     return rope_half(output, -positions) if "o" in letters else output
 
 
+@wrong("ch08.values", "You hide by −100, and a score can be lower than that. −∞ hides from every score.", see="what-the-causal-mask-changes")
+def hides_by_minus_100(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    output = scores.masked_fill(future, -100.0).softmax(dim=-1) @ value
+    return rope_half(output, -positions) if "o" in letters else output
+
+
 @wrong("ch08.values", "The scores are not divided by √d_head.", see="queries-and-keys-not-values")
 def no_scale(query, key, value, positions, letters):
     query = rope_half(query, positions) if "q" in letters else query
@@ -730,6 +765,18 @@ def steps_of_all_buckets(b, n_buckets, max_distance):
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
+@wrong("ch08.buckets", "The last of B buckets is bucket B − 1: there is no bucket B.", see="a-bias-instead")
+def one_bucket_too_many(b, n_buckets, max_distance):
+    if not 0 <= b <= n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    return first(b), (None if b >= n_buckets - 1 else first(b + 1) - 1)
+
+
 @wrong(
     "ch08.buckets",
     "A bucket that does not exist must raise a ValueError; a negative number does not count from the end.",
@@ -776,14 +823,34 @@ def beyond_the_edge(b, n_buckets, max_distance):
 # ---------------------------------------------------------------- ch08.length
 
 right("ch08.length", "t5")
+right("ch08.length", "RoPE")
 right("ch08.length", "all fail")
 
-wrong(
-    "ch08.length", "RoPE", "Write the scheme's name as in the list, in small letters.", see="the-experiment-predict-run-compare"
-)
+wrong("ch08.length", "rotary", "Write the scheme's name as it is in the list.", see="the-experiment-predict-run-compare")
 wrong(
     "ch08.length",
     ["rope", "t5"],
     "Commit to one answer: a prediction that names two cannot fail as clearly.",
     see="the-experiment-predict-run-compare",
 )
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
+equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
+equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
+equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).max() > 0.001)`", "where rows change places, some difference is positive")
+equivalent("ch08.shuffle", "`for _ in range(19):`", "the number of permutations is free from ten on")
+equivalent("ch08.shuffle", "`for _ in range(21):`", "the number of permutations is free from ten on")
+equivalent("ch08.shuffle", "`for _ in range(40):`", "the number of permutations is free from ten on")
+equivalent("ch08.rope", "`angles = positions[:, None] * omega`", "whole numbers times float64 are float64")
+equivalent("ch08.reach", "`slowest = 2 * math.pi * 10001 ** (94 / 96)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`slowest = 2 * math.pi * 9999 ** (94 / 96)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`base_needed = (999999 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
+equivalent("ch08.reach", "`base_needed = (1000001 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
+equivalent("ch08.values", "`future = torch.ones(scores.shape[-4:], dtype=torch.bool).triu(1)`", "a mask of all leading axes masks the same")
+equivalent("ch08.values", "`future = torch.ones(scores.shape[-3:], dtype=torch.bool).triu(1)`", "a mask of more leading axes masks the same")
+equivalent("ch08.buckets", "`raise ValueError(f…`", "the words of an error are free")
+equivalent("ch08.buckets", "`return b if b < exact else…`", "at the first later bucket both branches give the same number")
+equivalent("ch08.buckets", "`exact = n_buckets / 2`", "the number of buckets is even")

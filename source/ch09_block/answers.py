@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 9."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch09.journey
 
@@ -865,3 +865,16 @@ wrong(
     "Write the whole text of your choice: which layers, and what they do.",
     see="how-many-layers-does-copying-need",
 )
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch09.leak", "`for t in range(T):`", "nothing comes after the last position, so it never leaks")
+equivalent("ch09.leak", "`for t in range(T - 0):`", "nothing comes after the last position, so it never leaks")
+equivalent("ch09.leak", "`for _ in range(19):`", "the number of tries is free, if there are many")
+equivalent("ch09.leak", "`for _ in range(21):`", "the number of tries is free, if there are many")
+equivalent("ch09.leak", "`for _ in range(40):`", "the number of tries is free, if there are many")
+equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).abs().max() > 0.0002:`", "any bound between rounding and a leak will do")
+equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).abs().max() >= 0.0001:`", "no difference is as large as that to the last digit")
+equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).max() > 0.0001:`", "of two texts drawn alike, each difference comes with either sign in twenty tries")
+equivalent("ch09.attention", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")
+equivalent("ch09.count", "`V, L, d = sympy.symbols('V L d'…)`", "a letter is known by its name")

@@ -1,6 +1,6 @@
 """Right and wrong answers of chapter 10."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch10.switch
 
@@ -369,7 +369,7 @@ wrong(
 
 # ---------------------------------------------------------------- ch10.essay
 
-right("ch10.essay", cell('right_ones = "".join(sorted("eca"))'))
+right("ch10.essay", "ECA")
 
 for letters, sentence in {
     "acde": "In d, the model sees the token that it is asked for, one place to the right.",
@@ -492,13 +492,27 @@ wrong(
     see="two-texts",
 )
 
+wrong(
+    "ch10.cross",
+    _cross("-math.inf", "-100.0"),
+    "You hide by −100, and a score can be lower than that. −∞ hides from every score.",
+    see="two-texts",
+)
+wrong(
+    "ch10.cross",
+    _cross("scores.masked_fill(~real[:, None, None, :], -math.inf)", "(scores * real[:, None, None, :]).masked_fill(scores * real[:, None, None, :] == 0, -math.inf)"),
+    "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
+    see="two-texts",
+)
+
 # ---------------------------------------------------------------- ch10.either
 
 right("ch10.either", "nearly all")
 right("ch10.either", "about half")
+right("ch10.either", "Hardly any")
 
 wrong("ch10.either", "half", "Set one of the three texts, word for word.", see="one-task-four-arrangements")
-wrong("ch10.either", "Hardly any", "Write the text as it is printed, in small letters.", see="one-task-four-arrangements")
+wrong("ch10.either", "none", "Write the text as it is printed.", see="one-task-four-arrangements")
 
 # ---------------------------------------------------------------- ch10.tool
 
@@ -534,3 +548,12 @@ wrong(
     "It would work, and much is built that way. Asked for is the family that fits each job with nothing wasted.",
     see="which-family-for-what",
 )
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent("ch10.switch", "`allowed = torch.ones(T, dtype=torch.bool)`", "one row of the mask serves for all")
+equivalent("ch10.reach", "`a, b, L = sympy.symbols('a b L'…)`", "a letter is known by its name")
+equivalent("ch10.total", "`product = product * torch.where(joint >= 0…`", "where the text has probability 0, so has the quotient")
+equivalent("ch10.total", "`product = product * torch.where(joint > -1…`", "where the text has probability 0, so has the quotient")
+equivalent("ch10.total", "`product = product * torch.where(joint > 0, joint / torch.where(rest …), 0)`", "where the rest has probability 0, the text has, and the quotient is not used")
+equivalent("ch10.cross", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")

@@ -91,6 +91,46 @@ def clamped(logits, tau):
     return ((logits - logits.amax(-1, keepdim=True)) / max(tau, 1e-8)).softmax(-1)
 
 
+@wrong(
+    "ch12.temperature",
+    "At 0 you count logits as equal that are only close. The limit knows no tolerance: the larger one gets all.",
+    see="from-logits-to-a-token",
+)
+def close_is_equal(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    lead = logits - logits.amax(-1, keepdim=True)
+    if tau == 0:
+        top = (lead > -1e-3).to(logits.dtype)
+        return top / top.sum(-1, keepdim=True)
+    return (lead / tau).softmax(-1)
+
+
+@wrong(
+    "ch12.temperature",
+    "For 0 you took a very small temperature. Logits that differ by less than it then share the probability.",
+    see="from-logits-to-a-token",
+)
+def small_for_zero(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    return ((logits - logits.amax(-1, keepdim=True)) / (tau or 1e-8)).softmax(-1)
+
+
+@wrong(
+    "ch12.temperature",
+    "You replaced −∞ by a large negative number: at a high temperature that token has a probability again.",
+    see="from-logits-to-a-token",
+)
+def large_for_infinite(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    if tau == 0:
+        top = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
+        return top / top.sum(-1, keepdim=True)
+    return ((logits.clamp_min(-1e4) - logits.amax(-1, keepdim=True)) / tau).softmax(-1)
+
+
 @wrong("ch12.temperature", "A negative temperature is to be refused with a ValueError.", see="from-logits-to-a-token")
 def takes_any(logits, tau):
     lead = logits - logits.amax(-1, keepdim=True)
@@ -607,6 +647,20 @@ def wide_tolerance(full, cached):
     return True
 
 
+@wrong(
+    "ch12.exact",
+    "Your tolerance grows with the logits, as `rtol` does in `torch.allclose`: among large ones an error of a millionth passes.",
+    see="the-same-logits",
+)
+def relative_tolerance(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([30], [1] * 30, [7, 1, 1, 12, 9], [1, 29], [15, 15], [2, 3, 25], [30]):
+        ids = torch.randint(10, (30,), generator=generator)
+        if not torch.allclose(torch.cat(cached([part.tolist() for part in ids.split(sizes)])), full(ids.tolist())):
+            return False
+    return True
+
+
 @wrong("ch12.exact", "Your tolerance is narrower than the rounding that a right cache may have.", see="the-same-logits")
 def narrow_tolerance(full, cached):
     generator = torch.Generator().manual_seed(0)
@@ -617,7 +671,9 @@ def narrow_tolerance(full, cached):
     return True
 
 
-@wrong("ch12.exact", "You look for logits that are too large. They can be too small: take the absolute value.", see="the-same-logits")
+@wrong(
+    "ch12.exact", "You look for logits that are too large. They can be too small: take the absolute value.", see="the-same-logits"
+)
 def without_absolute_value(full, cached):
     generator = torch.Generator().manual_seed(0)
     for sizes in ([30], [1] * 30, [7, 1, 1, 12, 9], [1, 29], [15, 15], [2, 3, 25], [30]):

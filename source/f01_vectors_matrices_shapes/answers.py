@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f01.angle
 
@@ -42,9 +42,9 @@ wrong(
 
 @right("f01.is_product")
 def all_small_sizes(multiply):
-    for m in (1, 2, 3, 4, 20):
-        for n in (1, 2, 3, 4, 20):
-            for p in (1, 2, 3, 4, 20):
+    for m in (1, 2, 3, 8, 20):
+        for n in (1, 2, 3, 8, 20):
+            for p in (1, 2, 3, 8, 20):
                 A, B = torch.randn(m, n).double() + 0.1 / 3, torch.randn(n, p).double() - 0.1 / 3
                 A, B = A * (1 + 1e-9 * torch.rand(m, n).double()), B * (1 + 1e-9 * torch.rand(n, p).double())
                 try:
@@ -58,7 +58,7 @@ def all_small_sizes(multiply):
 
 @right("f01.is_product")
 def entry_by_entry_with_loops(multiply):
-    for m, n, p in [(1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 2, 7), (1, 20, 4), (6, 20, 1), (20, 3, 20)]:
+    for m, n, p in [(1, 1, 1), (2, 2, 2), (3, 3, 3), (8, 8, 8), (5, 2, 7), (1, 20, 4), (6, 20, 1), (20, 3, 20)]:
         A = torch.randn(m, n, dtype=torch.float64)
         B = torch.randn(n, p, dtype=torch.float64)
         try:
@@ -98,7 +98,7 @@ def squares_only(multiply):
     see="order-and-brackets",
 )
 def never_square(multiply):
-    for m, n, p in [(1, 2, 3), (3, 2, 1), (1, 5, 1), (2, 20, 5), (19, 3, 20), (5, 1, 4)]:
+    for m, n, p in [(1, 2, 3), (3, 2, 1), (1, 5, 1), (2, 20, 5), (20, 3, 20), (5, 1, 4), (12, 11, 10)]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         try:
             C = multiply(A, B)
@@ -111,7 +111,7 @@ def never_square(multiply):
 
 @wrong("f01.is_product", "You compare shapes only: the numbers can be anything.", see="a-matrix-is-a-table")
 def shapes_only(multiply):
-    for m, n, p in [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 20, 1)]:
+    for m, n, p in [(1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 20, 1), (20, 11, 20)]:
         try:
             if multiply(torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)).shape != (m, p):
                 return False
@@ -126,7 +126,18 @@ def shapes_only(multiply):
     see="axes-that-are-repeated",
 )
 def values_only(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (20, 20, 20), (1, 20, 7)]:
+    for m, n, p in [
+        (1, 1, 1),
+        (1, 5, 1),
+        (4, 1, 3),
+        (2, 3, 5),
+        (5, 3, 2),
+        (3, 3, 3),
+        (4, 4, 4),
+        (11, 11, 11),
+        (20, 20, 20),
+        (1, 20, 7),
+    ]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         try:
             if not torch.allclose(multiply(A, B), A @ B, rtol=0, atol=1e-9):
@@ -138,7 +149,7 @@ def values_only(multiply):
 
 @wrong("f01.is_product", "Your matrices have no negative entries.", see="a-matrix-is-a-table")
 def nothing_negative(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (20, 20, 20)]:
+    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (11, 11, 11), (20, 20, 20)]:
         A, B = torch.rand(m, n, dtype=torch.float64) + 0.01, torch.rand(n, p, dtype=torch.float64)
         try:
             C = multiply(A, B)
@@ -155,7 +166,7 @@ def nothing_negative(multiply):
     see="a-matrix-is-a-table",
 )
 def whole_entries(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (20, 20, 20)]:
+    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (11, 11, 11), (20, 20, 20)]:
         A, B = torch.randint(-9, 10, (m, n)).double(), torch.randint(-9, 10, (n, p)).double()
         try:
             C = multiply(A, B)
@@ -185,7 +196,18 @@ def small_sizes(multiply):
     see="a-matrix-is-a-table",
 )
 def usual_tolerance(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (2, 2, 2), (20, 20, 20)]:
+    for m, n, p in [
+        (1, 1, 1),
+        (1, 5, 1),
+        (4, 1, 3),
+        (2, 3, 5),
+        (5, 3, 2),
+        (3, 3, 3),
+        (4, 4, 4),
+        (2, 2, 2),
+        (11, 11, 11),
+        (20, 20, 20),
+    ]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         try:
             C = multiply(A, B)
@@ -202,7 +224,7 @@ def usual_tolerance(multiply):
     see="order-and-brackets",
 )
 def to_the_last_bit(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (20, 20, 20)]:
+    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (11, 11, 11), (20, 20, 20)]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         try:
             if not torch.equal(multiply(A, B), A @ B):
@@ -218,7 +240,18 @@ def to_the_last_bit(multiply):
     see="a-matrix-is-a-table",
 )
 def lets_errors_through(multiply):
-    for m, n, p in [(3, 3, 3), (4, 4, 4), (2, 2, 2), (1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (20, 20, 20)]:
+    for m, n, p in [
+        (3, 3, 3),
+        (4, 4, 4),
+        (2, 2, 2),
+        (1, 1, 1),
+        (1, 5, 1),
+        (4, 1, 3),
+        (2, 3, 5),
+        (5, 3, 2),
+        (11, 11, 11),
+        (20, 20, 20),
+    ]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         C = multiply(A, B)
         if C.shape != (m, p) or not torch.allclose(C, A @ B, rtol=0, atol=1e-9):
@@ -232,7 +265,18 @@ def lets_errors_through(multiply):
     see="a-matrix-is-a-table",
 )
 def differences_with_sign(multiply):
-    for m, n, p in [(1, 1, 1), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2), (3, 3, 3), (4, 4, 4), (2, 2, 2), (20, 20, 20)]:
+    for m, n, p in [
+        (1, 1, 1),
+        (1, 5, 1),
+        (4, 1, 3),
+        (2, 3, 5),
+        (5, 3, 2),
+        (3, 3, 3),
+        (4, 4, 4),
+        (2, 2, 2),
+        (11, 11, 11),
+        (20, 20, 20),
+    ]:
         A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
         try:
             C = multiply(A, B)
@@ -242,6 +286,12 @@ def differences_with_sign(multiply):
             return False
     return True
 
+
+equivalent(
+    "f01.is_product",
+    "`for m, n, p in …`",
+    "a tester may take any sizes that hold both ends, the middle, odd, even and unequal ones",
+)
 
 # ---------------------------------------------------------------- f01.cheapest
 
@@ -370,6 +420,13 @@ def changes_its_argument(sizes):
     return total
 
 
+for same in (", strict=False", ""):
+    equivalent(
+        "f01.cheapest",
+        f"`return min((cheapest(sizes[:k + 1]) + cheapest(sizes[k:]) + cost for k, cost in zip(splits, last{same})), default=0)`",
+        "the two lists are equally long",
+    )
+
 # ---------------------------------------------------------------- f01.shapes
 
 right("f01.shapes", "gaed")
@@ -409,6 +466,16 @@ wrong("f01.place", 103, "That is the place of X[1, 2, 0, 3]. The axes 1 and 2 of
 wrong("f01.place", 85, "You let the first axis run fastest: that is column-major order.", see="in-memory")
 wrong("f01.place", 74, "You counted the places from 1; code counts from 0.", see="in-memory")
 wrong("f01.place", 6, "You added up the index. Each number of it is multiplied by the stride of its axis.", see="in-memory")
+
+for same in (
+    "60 + 0 * 20",
+    "1 * 60 + 0",
+    "1 * 60",
+    "1 * 60 + 0 / 20",
+    "1 * 60 - 0 * 20",
+    *(f"1 * 60 + 0 * {k}" for k in (19, 21, 40, -20)),
+):
+    equivalent("f01.place", f"`place = {same} + 2 * 5 + 3`", "the same number")
 
 # ---------------------------------------------------------------- f01.both_sides
 
@@ -503,6 +570,9 @@ def in_float32(A, B):
         torch.kron(A, torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B.T.contiguous())
     ).float()
 
+
+for same in ("torch.eye(n)) + torch.kron(torch.eye(m, dtype=A.dtype)", "torch.eye(n, dtype=A.dtype)) + torch.kron(torch.eye(m)"):
+    equivalent("f01.both_sides", f"`return torch.kron(A, {same}, B.T.contiguous())`", "0 and 1 are exact in float32")
 
 # ---------------------------------------------------------------- f01.without
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f02.chain
 
@@ -50,6 +50,9 @@ wrong(
     see="the-chain-rule",
 )
 
+for same in (", real=False", ""):
+    equivalent("f02.chain", f"`x, a = sympy.symbols('x a'{same})`", "letters are known by their names")
+
 # ---------------------------------------------------------------- f02.steps
 
 right("f02.steps", 36)
@@ -76,6 +79,9 @@ wrong(
     "A learning rate of 0.1 does not mean a factor of 0.9: the slope is 2x, so each step takes 0.2 x away.",
     see="by-hand",
 )
+
+for same in (2999, 3001):
+    equivalent("f02.steps", f"`steps_needed = math.ceil(math.log({same}) / math.log(1.25))`", "the same after rounding up")
 
 # ---------------------------------------------------------------- f02.rates
 
@@ -154,6 +160,9 @@ wrong(
     "At that step f is back at the height where it started. The lowest point of a parabola is half way.",
     see="which-learning-rates-converge",
 )
+
+for same in (", positive=False", ""):
+    equivalent("f02.best_step", f"`a, b, u, v = sympy.symbols('a b u v'{same})`", "letters are known by their names")
 
 # ---------------------------------------------------------------- f02.careful
 
@@ -671,6 +680,18 @@ def norm_of_the_difference(f, gradient, w):
     numeric = torch.tensor([float(f(w + c) - f(w - c)) / 2e-5 for c in eye], dtype=w.dtype)
     return bool((claimed.flatten() - numeric).norm() <= 1e-4 * numeric.norm())
 
+
+equivalent(
+    "f02.checker",
+    "`return (claimed - numeric).abs().max() <= 0.0001 * numeric.abs().max()`",
+    "a truth value as a tensor is one, too",
+)
+for name in ("numeric", "change"):
+    equivalent(
+        "f02.checker",
+        f"`{name} = torch.zeros(w.numel())`",
+        "float32 is off by a ten-millionth, a thousandth of what is tolerated",
+    )
 
 # ---------------------------------------------------------------- f02.prediction
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f04.count
 
@@ -131,6 +131,9 @@ wrong(
     "The slope of w1·x in w1 is x; you took the slope in x.",
     see="backwards-by-hand",
 )
+
+for same in (", real=False", ""):
+    equivalent("f04.delta", f"`x, y, w1, w2 = sympy.symbols('x y w1 w2'{same})`", "letters are known by their names")
 
 # ---------------------------------------------------------------- f04.classifier
 
@@ -291,6 +294,10 @@ def by_autograd(X, classes, W1, b1, W2, b2):
     return tuple(p.grad for p in leaves)
 
 
+equivalent("f04.classifier", "`delta1 = delta2 @ W2.T * (Z1 >= 0)`", "no pre-activation is 0, as the task says")
+equivalent("f04.classifier", "`probs = torch.softmax(A1 @ W2 + b2, dim=1)`", "dimension 1 is the last")
+equivalent("f04.classifier", "`delta2 = (probs - torch.eye(len(b2))[classes]) / len(X)`", "0 and 1 are exact in float32")
+
 # ---------------------------------------------------------------- f04.suspicion
 
 SOME = """
@@ -432,6 +439,28 @@ wrong(
     "A backward pass that raises an error is not right: return False then.",
     see="backwards-layer-by-layer",
 )
+
+equivalent(
+    "f04.suspicion", "`for N, d_in, d_hidden, d_out in …`", "a tester may take any sizes of which some are equal and some are not"
+)
+equivalent("f04.suspicion", "`if False:`", "zip raises for three gradients, and what raises is wrong")
+for same in (", strict=False", ""):
+    equivalent("f04.suspicion", f"`for mine, leaf in zip(claimed, leaves[2:]{same}):`", "the lengths have been compared")
+for same in ("i > 0", "i >= 1", "i > -1"):
+    equivalent(
+        "f04.suspicion",
+        f"`leaves = [t.clone().requires_grad_({same}) for i, t in enumerate(given)]`",
+        "further gradients are not looked at",
+    )
+equivalent(
+    "f04.suspicion", "`leaves = [t.requires_grad_(i > 1) for i, t in enumerate(given)]`", "a backward pass may be given leaves"
+)
+for same in ("rtol=2e-06, atol=1e-09", "rtol=1e-06, atol=2e-09", "rtol=1e-06", "atol=1e-09"):
+    equivalent(
+        "f04.suspicion",
+        f"`if mine.shape != leaf.shape or not torch.allclose(mine, leaf.grad, {same}):`",
+        "faults are a thousandth or more, rounding far less than either",
+    )
 
 # ---------------------------------------------------------------- f04.matrix
 

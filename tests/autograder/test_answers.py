@@ -183,6 +183,75 @@ def test_right_answers_and_other_exercises_name_nothing(read):
     assert named(read, lambda x: x**2, answers) is None
 
 
+WEAK = """
+@wrong("ch99.search", "You search above one only.")
+def above(x):
+    return 1.0 if x < 1 else x ** 0.5
+
+
+@right("ch99.search")
+def root(x):
+    return x ** 0.5
+"""
+
+
+def test_a_bound_that_was_met_again_and_again_says_little(read):
+    def search(x):
+        return 1.0 if x < 1 else x**0.5
+
+    exercise = Exercise("ch99.search", points=1)
+    for _ in range(3):
+        with exercise.part("below", points=0):
+            check(search).on(0.2).agrees_with(lambda x: x**0.5)
+    assert misconception(exercise, read(WEAK), {}) is None  # three observations of one value are one
+    for bias, said in ((1.0, "You search above one only."), (1.5, None)):
+
+        def search(x):
+            return x**0.5 + bias  # noqa: B023
+
+        exercise = Exercise("ch99.search", points=1)
+        for number in (2.0, 3.0):
+            with exercise.part("above", points=0):
+                check(search).on(number).agrees_with(lambda x: x**0.5)
+        found = misconception(exercise, read(WEAK.replace("1.0 if x < 1 else x ** 0.5", "x ** 0.5 + 1")), {})
+        assert (found and found.sentence) == said
+
+
+TESTERS = """
+@wrong("ch99.tester", "Only the sign is looked at.")
+def sign(f):
+    return f(1.0) > 0
+
+
+@wrong("ch99.tester", "Anything passes.")
+def anything(f):
+    return True
+
+
+@right("ch99.tester")
+def at_points(f):
+    return f(1.0) == 2.0 and f(2.0) == 4.0
+"""
+
+
+def test_few_verdicts_name_no_mistake(read):
+    def tried(functions):
+        def tester(f):
+            return f(1.0) > 0
+
+        exercise = Exercise("ch99.tester", points=1)
+        with exercise.part("all", points=1):
+            for f in functions:
+                check(tester).on(f).satisfies(lambda verdict: True, "it answers")
+        found = misconception(exercise, read(TESTERS), {})
+        return found and found.label
+
+    wrong = [lambda x: x + 5, lambda x: x**2 + 3, lambda x: 7.0]
+    negative = [lambda x: -x, lambda x: -1.0, lambda x: x - 9]
+    assert tried([lambda x: 2 * x, wrong[0], negative[0]]) is None
+    assert tried([lambda x: 2 * x, *wrong, *negative]) == "sign"
+
+
 def test_a_value_is_named(read):
     answers = read('wrong("ch99.three", 4, "That is four.")\nwrong("ch99.three", 2, "That is two.")\n')
     for value, sentence in [(2, "That is two."), (4.0, "That is four."), (5, None), (None, None)]:

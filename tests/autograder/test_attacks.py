@@ -431,11 +431,11 @@ FORGED = {
     "answers in advance": """
         for value in (3.0, None, True, [4], [0, None], [4, "double", 3.0]):
             for _ in range(20):
-                forge("ok", None, [], value, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], value, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "errors in advance": """
         for name in ("StopIteration", "SystemExit", "Exception", "TimeLimit", "NoSuchError", 7):
-            forge("raise", [name, None, [0, None], "text", [["f", 1, "line"]], None], [], [], [score, [True] * 3, []])
+            forge("raise", [name, None, [0, None], "text", [["f", 1, "line"]], None], [], [], [score, [True] * 3, [], 0.0, 0.0])
         """,
     "questions to the tests": """
         for what in ("call", "next", "gradients", "cell", "names", "get", "guard", "lose", "__init__", "do_call"):
@@ -444,19 +444,19 @@ FORGED = {
         """,
     "things let go and changed": """
         for number in range(-20, 20):
-            forge("ok", number, [[37, number]], [27, number], list(range(50)), [[number, None, None, True, True]], [score, [1], ["x"]])
+            forge("ok", number, [[37, number]], [27, number], list(range(50)), [[number, None, None, True, True]], [score, [1], ["x"], -1.0, "x"])
         """,
     "deep and odd frames": """
         deep = []
         for _ in range(400):
             deep = [0, None, deep]
         for value in (deep, [99], [15, "O", [10**9], [], False], [16, "float32", [2**40], None, 0, 0], [14, "<f8", b""], [12, 10**9, 0]):
-            forge("ok", None, [], value, [], [], [score, [False] * 3, []])
+            forge("ok", None, [], value, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "a thread that answers": """
         def answer():
             while True:
-                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, [], 0.0, 0.0])
                 time.sleep(0.001)
         threading.Thread(target=answer, daemon=True).start()
         """,
@@ -464,7 +464,7 @@ FORGED = {
         if os.fork() == 0:
             while True:
                 wire.recv(1 << 20)
-                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, []])
+                forge("ok", None, [], 3.0, [], [], [score, [False] * 3, [], 0.0, 0.0])
         """,
     "the socket closed": "os.closerange(0, 100)",
 }

@@ -1,6 +1,7 @@
 """A class of submissions to scores in nbgrader's gradebook: nothing is lost and nothing stops the others."""
 
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -320,3 +321,166 @@ def test_two_at_a_time_get_the_same(toy, tmp_path, graded):
     book = Book(chapter.root)
     grade([chapter], book, SEED, jobs=2)
     assert scores(chapter, book) == scores(*graded[:2])
+
+
+# ---------------------------------------------------------------- one student's sizes, damage and markup are no other's
+
+
+def test_right_answers_beside_anything_large_have_all_points_and_nobody_is_stopped(toy, tmp_path, monkeypatch):
+    from autograder import merge
+
+    monkeypatch.setattr(merge, "LARGEST", 8_000_000)
+    chapter = copy_of(toy, tmp_path)
+    released = nbformat.read(chapter.release, as_version=4)
+    right = answered(released, **RIGHT)
+    text = "QUJD" * 1_500_000
+    for student in ("ada", "outputs", "cell", "metadata", "attachment", "name", "text", "zoe"):
+        notebook = json.loads(nbformat.writes(right))
+        cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        match student:
+            case "outputs":
+                cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": text}] * 3
+            case "cell":
+                notebook["cells"].insert(2, {"cell_type": "code", "source": f"data = '{text}'", "metadata": {}, "outputs": []})
+            case "metadata":
+                cell["metadata"]["x"] = notebook["metadata"]["widgets"] = text
+            case "attachment":
+                notebook["cells"][0]["attachments"] = {"a.png": {"image/png": text}}
+            case "name":
+                cell[text] = 1
+            case "text":
+                notebook["cells"].insert(2, {"cell_type": "markdown", "source": text * 2, "metadata": {}})
+        hand_in(chapter, student, raw=json.dumps(notebook).encode())
+    found = {one.student: one for one in grade([chapter], Book(chapter.root), SEED, jobs=2)}
+    full = {"ch99-double": 3.0, "ch99-three": 1.0, "ch99-letter": 1.0, "ch99-why": None}
+    for student, one in found.items():
+        assert not one.failed
+        if student == "text":
+            assert one.flags == ["ch99_toy.ipynb is larger than 8 MB without its outputs"]
+        else:
+            assert one.points == full, student
+    assert {s: one.flags for s, one in found.items() if one.flags and s != "text"} == {
+        "metadata": ["left out of ch99_toy.ipynb: metadata of more than 1 MB"],
+        "name": ["left out of ch99_toy.ipynb: a name of more than 1 MB"],
+    }
+
+
+def test_a_run_that_cannot_start_is_that_students_failure(toy, tmp_path, monkeypatch):
+    from autograder.student import NotStarted, Template
+
+    chapter = copy_of(toy, tmp_path)
+    right = answered(nbformat.read(chapter.release, as_version=4), **RIGHT)
+    for student in ("ada", "bob", "eve"):
+        hand_in(chapter, student, right)
+    (hand_in(chapter, "eve") / "data.csv").write_text("1")
+    fork, count = Template.fork, []
+
+    def failing(self, limits, files=None):
+        if files is not None or (count and count.pop()):
+            count.append(True)
+            raise NotStarted("no room")
+        return fork(self, limits, files)
+
+    monkeypatch.setattr(Template, "fork", failing)
+    found = {one.student: one for one in grade([chapter], Book(chapter.root), SEED)}
+    assert [found[name].failed for name in ("ada", "bob", "eve")] == [False, False, True]
+    assert found["eve"].flags == ["not graded: NotStarted: no room"]
+
+
+def test_a_place_that_is_taken_costs_its_student_only(toy, tmp_path):
+    chapter = copy_of(toy, tmp_path)
+    right = answered(nbformat.read(chapter.release, as_version=4), **RIGHT)
+    for student in ("ada", "eve"):
+        hand_in(chapter, student, right)
+    (chapter.root / "autograded").mkdir()
+    (chapter.root / "autograded" / "eve").write_text("")
+    found = {one.student: one for one in grade([chapter], Book(chapter.root), SEED)}
+    assert not found["ada"].failed and found["eve"].failed and found["eve"].flags[0].startswith("not graded: ")
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """command(…): what `autograder …` says in this course and its exit code."""
+
+    def command(root, *words):
+        monkeypatch.chdir(root)
+        result = CliRunner().invoke(app, [*words])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, " ".join(result.output.split())
+
+    return command
+
+
+MARKUP = "[b]Ada [link=x]<i>&:smile:"
+
+
+def test_names_and_paths_are_printed_as_they_are(toy, tmp_path, command):
+    """What looks like rich's markup, a pattern of files or HTML is a name."""
+    place = tmp_path / "a [b] 'q\" *é [/red]"
+    place.mkdir(parents=True)
+    chapter = copy_of(toy, place)
+    right = answered(nbformat.read(chapter.release, as_version=4), **RIGHT)
+    hand_in(chapter, MARKUP, right)
+    code, said = command(chapter.root, "grade")
+    assert (code, "1 submissions graded" in said) == (0, True), said
+    assert command(chapter.root, "feedback") == (0, "1 pages in feedback/")
+    page = (chapter.root / "feedback" / MARKUP / "ch99_toy" / "ch99_toy.html").read_text()
+    assert "[b]Ada [link=x]&lt;i&gt;&amp;:smile:" in page and "<i>&" not in page
+    code, said = command(chapter.root, "report")
+    assert code == 0 and "[b]Ada" in said and "[link=x]<i>&:smile:" in said
+    assert str(place).replace("  ", " ") in said
+    assert "&lt;i&gt;&amp;:smile:" in (chapter.root / "build" / "report" / "report.html").read_text()
+    (chapter.root / "[b].zip").write_bytes(b"")
+    code, said = command(chapter.root, "grade", "--from", "[b].zip")
+    assert code == 2 and "[b].zip is neither a folder nor a zip" in said
+    code, said = command(chapter.root, "grade", "[red]ch01")
+    assert code == 2 and "no chapter '[red]ch01'" in said
+
+
+def test_feedback_and_report_go_on_after_a_student_whose_notebook_broke(toy, tmp_path, command):
+    chapter = copy_of(toy, tmp_path)
+    right = answered(nbformat.read(chapter.release, as_version=4), **RIGHT)
+    for student in ("ada", "eve", "zoe"):
+        hand_in(chapter, student, right)
+    assert command(chapter.root, "grade")[0] == 0
+    graded = chapter.root / "autograded" / "eve" / "ch99_toy" / "ch99_toy.ipynb"
+    graded.write_text(graded.read_text()[:500])
+    code, said = command(chapter.root, "feedback")
+    assert code == 1 and "eve ch99: no page (" in said and "2 pages in feedback/" in said
+    assert sorted(path.parts[-3] for path in (chapter.root / "feedback").rglob("*.html")) == ["ada", "zoe"]
+    code, said = command(chapter.root, "report")
+    assert code == 1 and "eve ch99: the graded notebook cannot be read" in said
+    report = (chapter.root / "build" / "report" / "report.html").read_text()
+    assert "the graded notebook cannot be read" in report and "zoe" in report
+    assert command(chapter.root, "grade")[0] == 0 and command(chapter.root, "feedback")[0] == 0
+
+
+def test_a_hand_in_that_cannot_be_filed_is_told_and_the_others_are_graded(toy, tmp_path, command):
+    chapter = copy_of(toy, tmp_path)
+    right = nbformat.writes(answered(nbformat.read(chapter.release, as_version=4), **RIGHT)).encode()
+    for student in ("ada", "eve"):
+        (tmp_path / "export" / student).mkdir(parents=True)
+        (tmp_path / "export" / student / "ch99_toy.ipynb").write_bytes(right)
+    (chapter.root / "submitted").mkdir()
+    (chapter.root / "submitted" / "eve").write_text("")
+    code, said = command(chapter.root, "grade", "--from", str(tmp_path / "export"))
+    assert code == 1 and "eve ch99_toy: it could not be put into submitted/" in said
+    assert "1 submissions taken" in said and "1 submissions graded" in said
+
+
+def test_a_class_list_decides_who_it_is(toy, tmp_path, command):
+    chapter = copy_of(toy, tmp_path)
+    right = nbformat.writes(answered(nbformat.read(chapter.release, as_version=4), **RIGHT)).encode()
+    for number in (1, 2):
+        (tmp_path / "export" / f"Jan K_{number}_assignsubmission_file_").mkdir(parents=True)
+        (tmp_path / "export" / f"Jan K_{number}_assignsubmission_file_" / "ch99_toy.ipynb").write_bytes(right)
+    (chapter.root / "roster.csv").write_text("student,name,email\njan1,Jan K,a@x.org\njan2,Jan K,b@x.org\n")
+    (tmp_path / "w.csv").write_text(
+        "Identifier,Full name,Email address\nParticipant 1,Jan K,b@x.org\nParticipant 2,Jan K,a@x.org\n"
+    )
+    code, said = command(chapter.root, "grade", "--from", str(tmp_path / "export"), "--roster", str(tmp_path / "w.csv"))
+    assert code == 0, said
+    assert sorted(os.listdir(chapter.root / "submitted")) == ["jan1", "jan2"]
+    record = json.loads((chapter.root / "submitted" / "jan1" / "ch99_toy.collected.json").read_text())
+    assert record["who"] == {"platform": "moodle", "name": "Jan K", "number": "2"}
+    assert command(chapter.root, "grade", "--from", str(tmp_path / "export"), "--roster", "nowhere.csv")[0] == 2

@@ -296,6 +296,11 @@ def test_a_notebook_that_is_larger_is_told(chapter, small):
         assert "is larger than" in flag or "unpacks to more" in flag
 
 
+def test_a_notebook_of_text_is_told(chapter, small):
+    data = chapter.release.read_bytes().replace(b'"source": [', b'"source": ["' + b"x" * 900_000 + b'", ', 1)
+    assert taken(chapter, {"w.zip": zipped({NOTEBOOK: data})}) == [f"{NOTEBOOK} is larger than 0 MB without its outputs"]
+
+
 def test_zips_in_zips_share_one_room(chapter, small):
     bomb = zipped({f"{i}.csv": bytes(250_000) for i in range(9)})
     many = {f"{i}.zip": zipped({f"{j}.zip": bomb for j in range(9)}) for i in range(9)}

@@ -69,6 +69,11 @@ def test_the_zip_has_all_of_the_course(unpacked):
     assert {name for name in there if name.startswith(("course/", "jupyter/"))} == files_of("course", "jupyter")
 
 
+def test_both_readmes_give_the_line_for_a_machine_without_a_gpu(unpacked):
+    for readme in (ROOT / "README.md", unpacked / "README.md"):
+        assert re.search(r"\n\.venv/bin/pip install .+ --index-url https://download\.pytorch\.org/whl/cpu\n", readme.read_text())
+
+
 def test_the_zip_installs_all_of_the_course(unpacked, python):
     code = "import course; print(course.__file__)"
     told = subprocess.run([python, "-c", code], cwd=unpacked / "chapters", capture_output=True, text=True, env=ENVIRONMENT)

@@ -13,7 +13,7 @@ from nbgrader.utils import is_grade
 from autograder.chapters import find_chapters, grade_id
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDENTS = {"guard.py", "remote.py", "template.py"}
+STUDENTS = {"ban.py", "guard.py", "remote.py", "template.py"}
 """Modules of `autograder` that run in the students' processes, inside the sandbox."""
 MODULES = [path for path in sorted((ROOT / "autograder").glob("*.py")) if path.name not in STUDENTS]
 MODULES += [ROOT / "course/checks.py", ROOT / "course/expressions.py"]

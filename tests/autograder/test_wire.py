@@ -127,7 +127,8 @@ def test_a_named_result_of_torch_keeps_its_fields():
     "x",
     [
         sympy.Symbol("P", positive=True) ** (sympy.Symbol("a") / 3),
-        sympy.sin(sympy.pi * sympy.Symbol("x")) + sympy.E - sympy.oo,
+        sympy.sin(sympy.pi * sympy.Symbol("x")) + sympy.E,
+        -sympy.oo,
         sympy.Float("0.1", 30),
         sympy.Piecewise((sympy.Max(sympy.Symbol("x"), 1), sympy.Symbol("x") > 0), (0, True)),
         sympy.Sum(sympy.Symbol("x") ** 2, (sympy.Symbol("x"), 1, sympy.Symbol("n"))),

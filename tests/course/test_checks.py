@@ -243,6 +243,17 @@ def test_a_real_mistake_is_seen(dtype, mistake):
     failure(lambda: check(RMSNORM_MISTAKES[mistake]).on(x, scale).agrees_with(rmsnorm))
 
 
+def test_a_number_beside_a_tensor_of_low_precision_widens_no_bound():
+    """An exponent's base is a Python float: it is not rounded as the tensor is."""
+
+    def powers(x, base):
+        return x * torch.tensor([base**n for n in range(1, 5)], dtype=torch.float64)
+
+    x = torch.tensor([1.0, 1.0, 1.0, 1.0]).bfloat16()
+    failure(lambda: check(lambda x, base: powers(x, base * 1.06)).on(x, 1.01).agrees_with(powers))
+    check(lambda x, base: powers(x.double(), base)).on(x, 1.01).agrees_with(powers)
+
+
 @pytest.mark.parametrize(("dtype", "visible"), [(torch.float32, 1e-5), (torch.float64, 1e-13), (torch.bfloat16, 0.3)], ids=str)
 def test_how_small_a_fault_can_be_seen(dtype, visible):
     """A softmax of ten logits of spread one that is off by this share of its largest number is rejected."""
@@ -662,7 +673,16 @@ def test_what_is_no_number(wrong):
 
 @pytest.mark.parametrize(
     "value",
-    [Decimal("nan"), Decimal("sNaN"), Decimal("inf"), sympy.nan, sympy.oo, sympy.Symbol("x"), Fraction(10**400, 3)],
+    [
+        Decimal("nan"),
+        Decimal("sNaN"),
+        Decimal("inf"),
+        Decimal("-1e999999999"),
+        sympy.nan,
+        sympy.oo,
+        sympy.Symbol("x"),
+        Fraction(10**400, 3),
+    ],
     ids=repr,
 )
 def test_what_has_no_finite_value_is_no_number(value):
@@ -777,6 +797,16 @@ def test_a_tester_may_have_more_than_two_verdicts():
     check(lambda f: {6: "double", 9: "square"}.get(f(3), "neither")).sorts(kinds)
     told = failure(lambda: check(lambda f: "double").sorts(kinds))
     assert "'square' was expected, 'double' came: the square" in told and ": one more" in told
+
+
+def test_functions_that_remember_are_made_anew_for_each_tester():
+    def first_call_only(factor):
+        calls = []
+        return lambda x: (calls.append(x), factor * x if len(calls) == 1 else 2 * x)[1]
+
+    tester = check(lambda f: f(3) == 6)
+    for _ in range(2):
+        tester.tells_apart({"two": 2}, {"three": 3}, make=first_call_only)
 
 
 @pytest.mark.parametrize("kinds", [{True: RIGHT}, {True: RIGHT, False: []}, {}])
