@@ -353,7 +353,7 @@ wrong("f07.decay", "ac", "Put m = 0 into formula n-adamw. What is left?", see="w
 def by_one_long_row(clip):
     generator = torch.Generator().manual_seed(0)
     for c, scale in ((0.1, 1.1), (10.0, 1.7), (0.1, 0.9), (10.0, 40.0), (10.0, 0.01), (0.1, 0.0)):
-        for shapes in ([(3,)], [(2, 3), (4,), (1, 2, 2), ()], [(5, 5), (1, 1)]):
+        for shapes in ([(2, 3), (4,), (1, 2, 2), ()], [(3,)]):
             row = torch.randn(sum(math.prod(s) for s in shapes), generator=generator, dtype=torch.float64)
             row = row / row.norm() * scale * c
             grads = [part.view(s) for part, s in zip(row.split([math.prod(s) for s in shapes]), shapes)]
@@ -424,7 +424,7 @@ _LISTS = """
         grads = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
         total = math.sqrt(sum(float((g**2).sum()) for g in grads))
         return [g * norm / total for g in grads]
-    several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)], [(), (2, 2, 2), (1, 1)]]
+    several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)]]
 """
 
 
