@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f08.penalty
 
@@ -307,6 +307,10 @@ def exact_share(f):
         for rho in (0.3, 0.8)
     )
 
+
+equivalent("f08.is_dropout", "`if not 0.6 <= ratio < 1.6:`", "no ratio hits the limit itself")
+equivalent("f08.is_dropout", "`if not 0.6 < ratio <= 1.6:`", "no ratio hits the limit itself")
+equivalent("f08.is_dropout", "`x = torch.linspace(…`", "a tester may take any numbers of both signs that are not 0")
 
 # ---------------------------------------------------------------- f08.convention
 
@@ -736,6 +740,11 @@ def in_float32(logits, classes):
         low, high = (middle, high) if confidence > right / len(z) else (low, middle)
     return math.exp((low + high) / 2)
 
+
+for bounds in ("-20.0, 40.0", "-20.0, 21.0", "-20.0, 19.0", "-21.0, 20.0", "-19.0, 20.0", "-40.0, 20.0"):
+    equivalent("f08.match", f"`low, high = ({bounds})`", "wide enough for all logits that are promised")
+for times in (59, 61, 120):
+    equivalent("f08.match", f"`for _ in range({times}):`", "59 halvings leave less than the task allows")
 
 # ---------------------------------------------------------------- f08.unchanged
 
