@@ -680,6 +680,18 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
 
 
+@wrong("ch09.attention", "You hide by adding a large number below zero. A score can be larger than that: −∞ hides every score.", see="the-mask")
+def hides_by_adding(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    positions, d_head, group = torch.arange(T), d_model // n_heads, n_heads // n_kv_heads
+    q = rope_half((x @ W_q).view(B, T, n_heads, d_head).transpose(1, 2), positions)  # noqa: F821
+    k = rope_half((x @ W_k).view(B, T, n_kv_heads, d_head).transpose(1, 2), positions)  # noqa: F821
+    v = (x @ W_v).view(B, T, n_kv_heads, d_head).transpose(1, 2)
+    k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
+    scores = q @ k.mT / math.sqrt(d_head) + torch.full((T, T), -1e5, dtype=x.dtype).triu(1)
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ W_o
+
+
 # ---------------------------------------------------------------- ch09.count
 
 right("ch09.count", cell('V, L, d = sympy.symbols("V L d", positive=True)\nparameters = d * (V + 1 + L * (29 * d / 2 + 2))'))
