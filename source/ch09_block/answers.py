@@ -351,6 +351,28 @@ def last_leak(model, T, V):
     return None
 
 
+@wrong("ch09.leak", "You draw three tokens only. A leak may show only where others stand: draw from all V.", see="the-mask")
+def three_tokens_only(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.randint(3, (T,))
+            other = torch.cat([ids[: t + 1], torch.randint(3, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
+                return t
+    return None
+
+
+@wrong("ch09.leak", "You let changes of 0.002 pass. A leaking logit moves by more than 0.001, rounding by less than 0.00001.", see="the-mask")
+def high_threshold(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.randint(V, (T,))
+            other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 2e-3:
+                return t
+    return None
+
+
 # ---------------------------------------------------------------- ch09.parts
 
 
