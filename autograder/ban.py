@@ -3,12 +3,14 @@
 `course.checks.Refusing` watches torch's functions by a mode of Python, which holds in one thread and which code can leave.
 Here the operators themselves are refused, where every way to them ends (names, aliases, `torch.ops`, `torch._C`, TorchScript,
 threads, transforms): kernels that raise take the place of theirs in torch's dispatcher. Autograd is refused by
-letting the dispatcher pass over its kernels: no operator is recorded, so that there is nothing to go back through. Functions
+letting the dispatcher pass over its kernels: no operator is recorded, so that there is nothing to go back through, and what
+was recorded before is taken for changed, as torch itself takes it after a change in place. Functions
 of torch that are written in Python get code that raises, as `autograder.guard` does it with those of the course.
 
 What is left: a text that was copied, and code that takes this process to pieces (ctypes, the garbage collector's lists).
 """
 
+import contextlib
 import functools
 import gc
 import os
@@ -31,7 +33,15 @@ _OPERATORS = {"autograd": r"(\w*_)?(backward|make_dual)(_\w*)?", "torch.optim": 
 """The operators that go with a word or a module."""
 _DERIVING = r"grad|value_and_grad|grad_and_value|[vjh]+[vjh]p|vhp|jac\w+|hessian|linearize|(?!save_for_)(\w*_)?(backward|make_dual)(_\w*)?"
 _DERIVES = r"autograd/.*|_functorch/(eager_transforms|apis)\.py|_tensor\.py|_(decomp|refs)/.*"
-_NO_GRAPH = re.compile("does not require grad|not require gradients|not have a grad_fn")
+_NO_GRAPH = re.compile("does not require grad|not require gradients|not have a grad_fn|modified by an inplace operation")
+
+
+def remove_static_runtime() -> None:
+    """Take from torch, for good, what runs TorchScript by kernels that the dispatcher does not know of."""
+    for name in ("__call__", "runAsync", "benchmark", "benchmark_individual_ops"):
+        delattr(torch._C.StaticModule, name)
+    for name in ("_jit_to_static_module", "_fuse_to_static_module"):
+        delattr(torch._C, name)
 
 
 class Ban:
@@ -42,6 +52,7 @@ class Ban:
         self._library: torch.library.Library | None = None
         self._swapped: list[tuple[types.FunctionType, types.CodeType]] = []
         self._met: str | None = None
+        self._graphs: list[torch.Tensor] = []  # what graphs of earlier cells go back through
 
     def set(self, names: tuple[str, ...]) -> None:
         """Refuse what these names stand for, as `course.checks.Exercise` takes them, and nothing else."""
@@ -59,6 +70,8 @@ class Ban:
                     self._refuse_operators(name, re.compile(_OPERATORS.get(name) or rf"(\w*_)?({name})(_\w*)?"))
             if "autograd" in names:
                 self._record_nothing()
+                self._graphs = _saved_in_graphs()
+                _count_changes(self._graphs, 1)
         self._refuse_functions([function for functions in written_in_python().values() for function in functions])
         self._refuse_functions(gc.get_objects())  # what was loaded or copied since
         load = self._load = SourceFileLoader.exec_module
@@ -80,6 +93,8 @@ class Ban:
             function, code = self._swapped.pop()
             function.__code__ = code
         self._library._destroy()
+        _count_changes(self._graphs, -1)
+        self._graphs = []
         self.names, self._met = (), None
 
     def met(self, error: BaseException | None = None) -> BaseException | None:
@@ -141,6 +156,40 @@ class Ban:
             return PermissionError(sentence)
 
         return type("PermissionError", (PermissionError,), {"__new__": __new__})
+
+
+def _saved_in_graphs() -> list[torch.Tensor]:
+    """The tensors that the graphs of this process have saved for their way back."""
+    kinds, nodes = {}, []
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in kinds:
+            kinds[kind] = "tensor" if issubclass(kind, torch.Tensor) else "node" if _of_graphs(kind) else None
+        if kinds[kind] is not None:
+            nodes.append(torch.Tensor.grad_fn.__get__(thing) if kinds[kind] == "tensor" else thing)
+    seen, saved = set(), []
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        nodes += [before for before, _ in node.next_functions]
+        for name in dir(node):
+            if name.startswith("_saved_"):
+                with contextlib.suppress(RuntimeError):  # it has gone back already, or was changed in place
+                    values = getattr(node, name)
+                    values = values if isinstance(values, tuple | list) else [values]
+                    saved += [value for value in values if isinstance(value, torch.Tensor)]
+    return saved
+
+
+def _of_graphs(kind: type) -> bool:
+    return any("next_functions" in vars(base) for base in kind.__mro__)
+
+
+def _count_changes(tensors: list[torch.Tensor], by: int) -> None:
+    for tensor in tensors:
+        torch._C._autograd._unsafe_set_version_counter((tensor,), (tensor._version + by,))
 
 
 @functools.cache

@@ -22,8 +22,8 @@ import types
 import numpy as np
 import torch
 
-from autograder import wire
-from autograder.ban import Ban, operators, written_in_python
+from autograder import syscalls, wire
+from autograder.ban import Ban, operators, remove_static_runtime, written_in_python
 from autograder.guard import Guard, modules
 from autograder.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.shell import NotebookShell, make_shell, warm_shell
@@ -95,6 +95,7 @@ def prepare() -> None:
     modules("course")
     operators()
     written_in_python()
+    remove_static_runtime()
 
 
 def _no_input(prompt=""):
@@ -113,6 +114,7 @@ class Server(Peer):
         self.guard, self.ban = Guard(), Ban()
         self.described, self.states = set(), []
         self.before = None
+        self.alone = False  # whether no program can be started any more
         self.clock = Clock()
 
     def run(self) -> None:
@@ -231,6 +233,9 @@ class Server(Peer):
             if os.getpid() == 1:  # in the sandbox: a process of an earlier cell could call for an answer what is withheld here
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
+                if not self.alone:  # a new Python would know nothing of what is withheld and forbidden
+                    syscalls.refuse_programs()
+                    self.alone = True
             self.guard.set(allowed)
 
     # ------------------------------------------------------------ what is sent

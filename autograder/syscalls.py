@@ -33,6 +33,7 @@ CAP_SYS_ADMIN = 21
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _MOUNT_SETATTR = 442
 _SYSTEM = {"pivot_root": (155, 41), "capset": (126, 91), "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198)}
+_SYSTEM |= {"seccomp": (317, 277)}
 _REFUSED = {
     # other processes and the kernel's insides
     "ptrace": (101, 117),
@@ -104,10 +105,9 @@ _REFUSED = {
     "msgget": (68, 186),
     "semget": (64, 190),
 }
-_REFUSED_TO_TESTS = {
-    # programs and other processes
-    "execve": (59, 221),
-    "execveat": (322, 281),
+_PROGRAMS = {"execve": (59, 221), "execveat": (322, 281)}
+_REFUSED_TO_TESTS = _PROGRAMS | {
+    # other processes
     "fork": (57, None),
     "vfork": (58, None),
     "tkill": (200, 130),
@@ -263,45 +263,69 @@ def refuse_system_calls(tests: bool = False) -> None:
     Args:
         tests: whether to refuse what tests do not need either: new processes and programs, signals to others, sockets.
     """
-    program = _filter(tests)
-    code = ctypes.create_string_buffer(program, len(program))
-    header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code)), 16)
-    _call("prctl", _PR_SET_SECCOMP, 2, header, 0, 0)
+    _call("prctl", _PR_SET_SECCOMP, 2, _program(_filter(tests)), 0, 0)
+
+
+def refuse_programs() -> None:
+    """Let the kernel answer EPERM to the start of any program, in all threads of this process; for good, and for all children.
+
+    It adds to the filter of `refuse_system_calls`, which must be there.
+    """
+    steps = [_step(_LOAD, _NUMBER)]
+    steps += [_step(_EQUAL, _number(pair), 0, 1) + _refuse(errno.EPERM) for pair in _PROGRAMS.values()]
+    program = _program(b"".join([*steps, _ALLOW]))
+    if thread := _call("syscall", _number(_SYSTEM["seccomp"]), 1, _ALL_THREADS, program):
+        raise OSError(errno.EPERM, f"thread {thread} has a filter of its own")
+
+
+def _program(steps: bytes) -> ctypes.Array:
+    """A struct sock_fprog of these steps."""
+    code = ctypes.create_string_buffer(steps, len(steps))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps) // 8, ctypes.addressof(code)), 16)
+    header.steps = code  # alive as long as the header
+    return header
+
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # of the kernel's BPF machine
+_NUMBER, _MACHINE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data; the low half of the argument
+_ALL_THREADS = 1  # SECCOMP_FILTER_FLAG_TSYNC
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+def _refuse(code: int) -> bytes:
+    return _step(_ANSWER, 0x00050000 | code)  # SECCOMP_RET_ERRNO
+
+
+_ALLOW = _step(_ANSWER, 0x7FFF0000)
 
 
 def _filter(tests: bool) -> bytes:
-    """The program of refuse_system_calls for the kernel's BPF machine (struct sock_filter)."""
-    load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
-    number, machine, first_argument = 0, 4, 16  # offsets in struct seccomp_data; the low half of the argument
-
-    def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-        return struct.pack("HBBI", code, if_true, if_false, value)
-
-    def refuse(code: int) -> bytes:
-        return step(answer, 0x00050000 | code)  # SECCOMP_RET_ERRNO
-
-    allow = step(answer, 0x7FFF0000)
+    """The program of refuse_system_calls (struct sock_filter)."""
     steps = [
-        step(load, machine) + step(equal, MACHINES[platform.machine()][0], 1) + refuse(errno.EPERM),
-        step(load, number) + step(at_least, 0x40000000, 0, 1) + refuse(errno.EPERM),  # the x32 calls
-        step(equal, _number(_SYSTEM["clone3"]), 0, 1) + refuse(errno.ENOSYS),  # its flags are out of sight; clone is tried next
+        _step(_LOAD, _MACHINE) + _step(_EQUAL, MACHINES[platform.machine()][0], 1) + _refuse(errno.EPERM),
+        _step(_LOAD, _NUMBER) + _step(_AT_LEAST, 0x40000000, 0, 1) + _refuse(errno.EPERM),  # the x32 calls
+        _step(_EQUAL, _number(_SYSTEM["clone3"]), 0, 1)
+        + _refuse(errno.ENOSYS),  # its flags are out of sight; clone is tried next
     ]
     for pair in (_REFUSED | _REFUSED_TO_TESTS if tests else _REFUSED).values():
         if (refused := _number(pair)) is not None:
-            steps.append(step(equal, refused, 0, 1) + refuse(errno.EPERM))
+            steps.append(_step(_EQUAL, refused, 0, 1) + _refuse(errno.EPERM))
 
     def look(call: int, test: bytes) -> bytes:
         """Allow a call if `test`, which looks at its first argument, steps over the refusal."""
-        return step(equal, call, 0, 4) + step(load, first_argument) + test + refuse(errno.EPERM) + allow
+        return _step(_EQUAL, call, 0, 4) + _step(_LOAD, _FIRST_ARGUMENT) + test + _refuse(errno.EPERM) + _ALLOW
 
-    threads = step(any_bit, _CLONE_THREAD, 1, 0) if tests else step(any_bit, _CLONE_NEW, 0, 1)
+    threads = _step(_ANY_BIT, _CLONE_THREAD, 1, 0) if tests else _step(_ANY_BIT, _CLONE_NEW, 0, 1)
     steps.append(look(_number(_SYSTEM["clone"]), threads))
     if tests:
         for pair in _SIGNAL.values():
-            steps.append(look(_number(pair), step(equal, os.getpid(), 1, 0)))
-        steps.append(allow)
+            steps.append(look(_number(pair), _step(_EQUAL, os.getpid(), 1, 0)))
+        steps.append(_ALLOW)
         return b"".join(steps)
-    steps.append(step(equal, _number(_SYSTEM["socket"]), 1, 0) + allow + step(load, first_argument))
-    steps += [step(equal, family, 0, 1) + allow for family in _FAMILIES]
-    steps.append(refuse(errno.EAFNOSUPPORT))
+    steps.append(_step(_EQUAL, _number(_SYSTEM["socket"]), 1, 0) + _ALLOW + _step(_LOAD, _FIRST_ARGUMENT))
+    steps += [_step(_EQUAL, family, 0, 1) + _ALLOW for family in _FAMILIES]
+    steps.append(_refuse(errno.EAFNOSUPPORT))
     return b"".join(steps)

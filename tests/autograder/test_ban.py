@@ -58,6 +58,34 @@ def leaf(x):
     return x.clone().requires_grad_()
 def cube(x):
     return (x**3).sum()
+@torch.jit.script
+def scripted_rows(x: torch.Tensor):
+    return torch.layer_norm(x, [x.shape[-1]])
+def caught(f):
+    try:
+        return f()
+    except AttributeError:  # there is none
+        return None
+static_norm = caught(lambda: torch._C._jit_to_static_module(scripted_rows.graph))
+caught(lambda: torch._C._fuse_to_static_module(scripted_rows.graph, 1))
+graphs = {}
+for n in range(1, 9):
+    z = torch.ones(n, requires_grad=True)
+    graphs[n] = z, (z**3).sum()
+def refilled(x):
+    z, y = graphs[len(x)]
+    z.data.copy_(x)
+    return z, y
+import multiprocessing.util, os, sys
+STEP = "p = torch.nn.Parameter(torch.tensor({})); p.grad = 2 * p.detach(); torch.optim.SGD([p], lr=0.1).step()"
+def program(x):
+    r, w = os.pipe()
+    os.set_inheritable(w, True)
+    text = f"import os, torch; {STEP.format(x.tolist())}; os.write({w}, repr(p.tolist()).encode())"
+    given = [b"python", b"-c", text.encode()]
+    os.waitpid(multiprocessing.util.spawnv_passfds(os.fsencode(sys.executable), given, [w]), 0)  # Python tells no audit hook of it
+    os.close(w)
+    return torch.tensor(eval(os.read(r, 10_000)))
 def in_thread(f, *given):
     found = []
     one = threading.Thread(target=lambda: found.append(f(*given)))
@@ -118,6 +146,9 @@ SLOPES = {
     "a formula of torch": "return 3 * torch.ops.aten.tanh_backward(x**2, torch.zeros_like(x))",
     "the same in Python": "from torch._decomp import decompositions\nreturn 3 * decompositions.tanh_backward(x**2, torch.zeros_like(x))",
     "grad mode by torch._C": "torch._C._set_grad_enabled(True)\nreturn derive(x)",
+    "a graph of an earlier cell": "z, y = refilled(x)\n"
+    "return keep_run(keep_engine, (y,), (torch.ones(()),), True, False, (z,), allow_unreachable=True, accumulate_grad=False)[0]",
+    "nodes of an earlier cell": "_, y = refilled(x)\nreturn y.grad_fn.next_functions[0][0](y.grad_fn(torch.ones(())))",
     "functorch's own": "from torch._functorch.eager_transforms import grad_impl\nreturn grad_impl(cube, 0, False, (x,), {})",
 }
 NORMS = {
@@ -133,6 +164,8 @@ NORMS = {
     "functionalize": "return torch.func.functionalize(lambda z: torch.layer_norm(z, z.shape))(x)",
     "inference mode": "with torch.inference_mode():\n    return torch.layer_norm(x.clone(), x.shape)",
     "TorchScript": "return scripted_norm(x)",
+    "kernels without a dispatcher": "return static_norm(x[None])[0]",
+    "the same in a script": "return scripted_rows(x[None])[0]",
     "a trace": "return traced_norm(x) if len(x) == 5 else scripted_norm(x)",
     "a reference in Python": "import torch._refs\nreturn torch._refs.native_layer_norm(x, x.shape, None, None, 1e-5)[0]",
     "no dispatch to modes": "with torch.utils._python_dispatch._disable_current_modes():\n    return torch.layer_norm(x, x.shape)",
@@ -149,6 +182,7 @@ STEPS = {
     "step([w], [2 * x], [None], weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False)\nreturn w",
     "code that was kept": "import types\nw = x.clone()\nstep = types.FunctionType(keep_code, keep_step.__globals__)\n"
     "step([w], [2 * x], [None], False, False, False, None, None, weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False)\nreturn w",
+    "a program": "return program(x)",
     "a module loaded anew": "import importlib, sys\nsys.modules.pop('torch.optim.sgd')\n"
     "mine = importlib.import_module('torch.optim.sgd')\nw = x.clone()\n"
     "mine.sgd([w], [2 * x], [None], weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False)\nreturn w",
@@ -208,7 +242,12 @@ def test_no_way_leads_to_points(graded, number):
     ways = {name: list(of.items())[number % len(of)] for name, of in zip(TASKS, (SLOPES, NORMS, STEPS), strict=True)}
     for name, (points, said) in graded({name: body for name, (_, body) in ways.items()}).items():
         assert points == 0.0, (ways[name], said)
-        if "nodes" not in ways[name][0] and "functorch" not in ways[name][0]:  # nothing is recorded: they find nothing
+        if (
+            "the nodes of" not in ways[name][0]
+            and "kernels" not in ways[name][0]
+            and "program" not in ways[name][0]
+            and "functorch" not in ways[name][0]
+        ):  # they find nothing to use
             assert "is not allowed in this exercise" in said, (ways[name], said)
 
 
@@ -223,7 +262,7 @@ def test_each_way_is_right_where_nothing_forbids_it(name, monkeypatch):
         space: dict = {"__name__": "__main__"}
         exec(compile(BEFORE.replace("@torch.jit.script\n", ""), "<before>", "exec"), space)  # TorchScript wants a file
         exec(function(name, body), space)
-        if "formula" not in how and how != "the same in Python":  # forms of other functions
+        if "formula" not in how and "dispatcher" not in how and how != "the same in Python":  # forms of other functions
             torch.testing.assert_close(space[name](x), eval(TASKS[name][1])(x), rtol=1e-4, atol=1e-5)
 
 
