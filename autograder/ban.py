@@ -7,7 +7,8 @@ letting the dispatcher pass over its kernels: no operator is recorded, so that t
 was recorded before is taken for changed, as torch itself takes it after a change in place. Functions
 of torch that are written in Python get code that raises, as `autograder.guard` does it with those of the course.
 
-What is left: a text that was copied, and code that takes this process to pieces (ctypes, the garbage collector's lists).
+What is left: a text that was copied, a program that torch wrote of a derivation before (a trace of `torch.func.grad`),
+and code that takes this process to pieces (ctypes, the garbage collector's lists, counters of versions).
 """
 
 import contextlib
