@@ -33,6 +33,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import CodeType
 
@@ -235,7 +236,10 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         if any(differs(found, probe) for probe in further):
             continue
         if all(_is_truth(probe.seen) for probe in probes):
-            enough = all(sum(differs(other, probe) for probe in probes) >= LEAST_OF_TRUTHS for other in others)
+            enough = all(
+                len(list(islice((p for p in probes if differs(other, p)), LEAST_OF_TRUTHS))) == LEAST_OF_TRUTHS
+                for other in others
+            )
         else:
             enough = all(any(differs(other, probe) for probe in [*probes, *further]) for other in others) and all(
                 _tell_enough([probe for probe in probes if differs(other, probe)], returned)
@@ -255,7 +259,7 @@ def _tell_enough(telling: list[checks.Probe], returned: bool) -> bool:
 def _weight(seen: checks.Raised | checks.Returned) -> int:
     """How many different numbers were seen; whatever else it is counts as one."""
     if isinstance(seen, checks.Raised):
-        return 1
+        return LEAST if isinstance(seen.error, PermissionError) else 1  # one refusal of what a task forbids tells all
     leaves = [x.tolist() if hasattr(x, "tolist") else x for x in checks._leaves(seen.value)]
     numbers = {round(x, 6) for x in _flat(leaves) if isinstance(x, int | float) and math.isfinite(x)}
     return max(1, len(numbers))

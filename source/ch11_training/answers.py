@@ -168,6 +168,17 @@ wrong(
     see=_TEACHER,
 )
 
+
+wrong(
+    "ch11.pairs",
+    _pairs(
+        "    missing =",
+        "    document = document[1:] if document[0] == bos and len(document) > 1 else document\n        missing =",
+    ),
+    "You dropped a first token that is `bos`. It is a token of the document, and a target like the others.",
+    see="the-text-is-its-own-teacher",
+)
+
 # ---------------------------------------------------------------- ch11.weights
 
 
@@ -363,6 +374,21 @@ wrong(
     see="sum-or-mean",
 )
 
+
+wrong(
+    "ch11.perplexity",
+    cell(
+        """
+def ppl(logits, targets):
+    counts = targets != -100
+    logs = logits.double().log_softmax(-1).clamp_min(-700).gather(-1, targets.clamp_min(0)[..., None])[..., 0]
+    return float((-logs[counts]).mean().exp())
+"""
+    ),
+    "You cut off the loss of a single token. Only the mean is at most 600; one loss may be larger.",
+    see="perplexity",
+)
+
 # ---------------------------------------------------------------- ch11.leaks
 
 
@@ -473,6 +499,45 @@ wrong(
     _leaks("marks[i : i + n] = True", "marks[i : i + n + 1] = True"),
     "You mark one token too many behind each known run.",
     see=_COMPARE,
+)
+
+
+wrong(
+    "ch11.leaks",
+    cell(
+        """
+def leaks(learned, held, n):
+    def key(run):
+        return "".join(map(str, run))
+
+    text, judged = learned.tolist(), held.tolist()
+    known = {key(text[i : i + n]) for i in range(len(text) - n + 1)}
+    marks = torch.zeros(len(judged), dtype=torch.bool)
+    for i in range(len(judged) - n + 1):
+        if key(judged[i : i + n]) in known:
+            marks[i : i + n] = True
+    return marks
+"""
+    ),
+    "You write the ids of a run one behind the other without a gap: 1, 12 and 11, 2 are both 112.",
+    see="what-to-compare-with",
+)
+wrong(
+    "ch11.leaks",
+    cell(
+        """
+def leaks(learned, held, n):
+    text, judged, first = learned.tolist(), held.tolist(), min(n, 6)
+    known = {tuple(text[i : i + first]) for i in range(len(text) - n + 1)}
+    marks = torch.zeros(len(judged), dtype=torch.bool)
+    for i in range(len(judged) - n + 1):
+        if tuple(judged[i : i + first]) in known:
+            marks[i : i + n] = True
+    return marks
+"""
+    ),
+    "You compare the first tokens of a run only. All n of them must be the same.",
+    see="what-to-compare-with",
 )
 
 _SHORT = "Pieces shorter than n are only compared with runs of n tokens, so they match nothing."

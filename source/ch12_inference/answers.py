@@ -153,6 +153,31 @@ def first_dimension(logits, tau):
     return (lead / tau).softmax(0)
 
 
+@wrong(
+    "ch12.temperature",
+    "At 0 your result is float32, whatever the logits are: their dtype was asked for.",
+    see="from-logits-to-a-token",
+)
+def float32_at_zero(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    lead = logits - logits.amax(-1, keepdim=True)
+    if tau == 0:
+        return (lead == 0).float() / (lead == 0).sum(-1, keepdim=True)
+    return (lead / tau).softmax(-1)
+
+
+@wrong("ch12.temperature", "At 0 you look along dimension 1. The tokens are along the last one.", see="from-logits-to-a-token")
+def second_dimension_at_zero(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    if tau == 0:
+        dim = min(1, logits.ndim - 1)
+        top = (logits == logits.amax(dim, keepdim=True)).to(logits.dtype)
+        return top / top.sum(dim, keepdim=True)
+    return ((logits - logits.amax(-1, keepdim=True)) / tau).softmax(-1)
+
+
 # ---------------------------------------------------------------- ch12.top_p
 
 
@@ -242,6 +267,20 @@ def all_for_one(probs, p):
 def min_p(probs, p):
     order = probs.argsort(descending=True, stable=True)
     return [i for i in order.tolist() if float(probs[i]) >= (1 - p) * float(probs.max()) and float(probs[i]) > 0]
+
+
+@wrong(
+    "ch12.top_p", "You stop a little before p is reached. Sums are exact here, so no tolerance is needed.", see="cutting-the-tail"
+)
+def nearly_reached(probs, p):
+    ordered, order = probs.sort(descending=True, stable=True)
+    return order[ordered.cumsum(0) - ordered < p - 1e-6].tolist()
+
+
+@wrong("ch12.top_p", "A p near 1 is not 1: you keep the tail that it cuts off.", see="cutting-the-tail")
+def nearly_one(probs, p):
+    ordered, order = probs.sort(descending=True, stable=True)
+    return order[ordered.cumsum(0) - ordered < (1 if p > 0.985 else p)].tolist()
 
 
 # ---------------------------------------------------------------- ch12.tree
@@ -451,6 +490,50 @@ class by_name:
         return path, -least
 
 
+@wrong("ch12.tree", "You stop after six tokens. A text may be longer.", see="the-likeliest-sequence")
+class six_steps:
+    def greedy_path(tree):
+        path, product = [], 1.0
+        while tree and len(path) < 6:
+            token = max(tree, key=lambda name: tree[name][0])
+            path.append(token)
+            product *= tree[token][0]
+            tree = tree[token][1]
+        return path, product
+
+    def best_path(tree, most_steps=6):
+        best, most = [], 1.0 if not tree or most_steps == 0 else -1.0
+        for token, (p, behind) in tree.items() if most_steps else ():
+            rest, q = best_path(behind, most_steps - 1)  # noqa: F821
+            if p * q > most:
+                best, most = [token, *rest], p * q
+        return best, most
+
+
+@wrong(
+    "ch12.tree",
+    "You keep the best few beginnings only, a beam. The likeliest text may begin with one that it drops.",
+    see="the-likeliest-sequence",
+)
+class beam:
+    def greedy_path(tree):
+        path, product = [], 1.0
+        while tree:
+            token = max(tree, key=lambda name: tree[name][0])
+            path.append(token)
+            product *= tree[token][0]
+            tree = tree[token][1]
+        return path, product
+
+    def best_path(tree):
+        beams, found = [([], 1.0, tree)], []
+        while beams:
+            found += [(path, p) for path, p, here in beams if not here]
+            longer = [([*path, name], p * q, behind) for path, p, here in beams for name, (q, behind) in here.items()]
+            beams = sorted(longer, key=lambda beam: -beam[1])[:6]
+        return max(found, key=lambda pair: pair[1])
+
+
 # ---------------------------------------------------------------- ch12.likeliest
 
 wrong("ch12.likeliest", None, "Nothing is predicted yet.", see="likely-is-not-typical")
@@ -546,6 +629,23 @@ def forgets_the_past(x, W_q, W_k, W_v, keys, values):
 def keeps_the_query(x, W_q, W_k, W_v, keys, values):
     keys, values = torch.cat([keys, (x @ W_q)[:, None]], 1), torch.cat([values, (x @ W_v)[:, None]], 1)
     return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(W_k.shape[1])).softmax(-1) @ values)[:, 0], keys, values
+
+
+@wrong("ch12.step", "Your cache has room for 16 tokens. S may be any number.", see="remember-keys-and-values")
+def room_for_16(x, W_q, W_k, W_v, keys, values):
+    B, S, d_head = keys.shape
+    room = x.new_zeros(2, B, 16, d_head)
+    room[0, :, :S], room[1, :, :S] = keys, values
+    room[0, :, S], room[1, :, S] = x @ W_k, x @ W_v
+    keys, values = room[:, :, : S + 1]
+    return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(d_head)).softmax(-1) @ values)[:, 0], keys, values
+
+
+@wrong("ch12.step", "You look at the newest tokens only. The query is compared with all keys.", see="remember-keys-and-values")
+def window(x, W_q, W_k, W_v, keys, values):
+    keys, values = torch.cat([keys, (x @ W_k)[:, None]], 1), torch.cat([values, (x @ W_v)[:, None]], 1)
+    scores = (x @ W_q)[:, None] @ keys[:, -16:].mT / math.sqrt(W_k.shape[1])
+    return (scores.softmax(-1) @ values[:, -16:])[:, 0], keys, values
 
 
 # ---------------------------------------------------------------- ch12.exact
@@ -690,6 +790,18 @@ def last_position(full, cached):
         ids = torch.randint(10, (30,), generator=generator)
         last = cached([part.tolist() for part in ids.split(sizes)])[-1][-1]
         if not torch.allclose(last, full(ids.tolist())[-1], rtol=0, atol=1e-8):
+            return False
+    return True
+
+
+@wrong("ch12.exact", "Your texts have 22 tokens. A cache may fail behind any number below 30.", see="the-same-logits")
+def texts_of_22(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([22], [1] * 22, [7, 1, 1, 12, 1], [1, 21], [11, 11], [2, 3, 17], [22]):
+        ids = torch.randint(10, (22,), generator=generator)
+        if not torch.allclose(
+            torch.cat(cached([part.tolist() for part in ids.split(sizes)])), full(ids.tolist()), rtol=0, atol=1e-8
+        ):
             return False
     return True
 

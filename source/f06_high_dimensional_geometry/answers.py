@@ -10,6 +10,7 @@ from autograder.answers import cell, right, wrong
 # ---------------------------------------------------------------- f06.changes
 
 right("f06.changes", "fdca")
+right("f06.changes", "ACDF")
 wrong(
     "f06.changes",
     "abde",
@@ -216,22 +217,6 @@ def short_vectors_only(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You check that lengths do not change the order. A score can ignore lengths and still not follow the angle.",
-    see="when-they-agree",
-)
-def length_does_not_matter(score):
-    generator = torch.Generator().manual_seed(7)
-    for d in range(2, 21):
-        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
-        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
-        query, candidates = rows[0], rows[1:]
-        if not torch.equal(score(query, candidates).argsort(), score(query, 3 * unit[1:]).argsort()):
-            return False
-    return True
-
-
-@wrong(
-    "f06.ranks_by_angle",
     "Your order is upside down: a smaller angle is a larger cosine, and has to score higher.",
     see="when-they-agree",
 )
@@ -249,17 +234,49 @@ def falls_with_the_cosine(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You accept a high correlation of scores and cosines. One pair in the wrong order is one too many.",
+    "You sort and compare the two orders. Candidates that share one score are sorted as they were listed, so ties get past you.",
     see="when-they-agree",
 )
-def nearly_the_same_order(score):
+def compares_orders(score):
     generator = torch.Generator().manual_seed(7)
-    for d in range(2, 21):
+    for d in [d for d in range(2, 21) for _ in range(2)]:
         unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
         rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
         query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
-        ranks = torch.stack([score(query, candidates).argsort().argsort(), cosines.argsort().argsort()]).double()
-        if torch.corrcoef(ranks)[0, 1] < 0.97:
+        if not torch.equal(score(query, candidates).argsort(stable=True), cosines.argsort(stable=True)):
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "You refuse a right score for two candidates whose cosines differ by less than a millionth. These may come in any order.",
+    see="when-they-agree",
+)
+def no_tolerance(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(4)]:
+        unit = torch.nn.functional.normalize(torch.randn(401, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(401, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        if not (score(query, candidates)[cosines.argsort()].diff() > 0).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
+    "Your dimensions end at 19: range leaves out its end. A score can go wrong at d = 20.",
+    see="when-they-agree",
+)
+def up_to_nineteen(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 20) for _ in range(2)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
             return False
     return True
 
@@ -430,6 +447,7 @@ def rank(X):
 # ---------------------------------------------------------------- f06.cold
 
 right("f06.cold", 0.0187)
+right("f06.cold", cell("tau = sympy.Rational(1, 5) / sympy.log(9 * 4999)"))
 right("f06.cold", cell("tau = -0.2 / math.log(0.1 / 0.9 / 4999)"))
 wrong("f06.cold", 0.2 / math.log(9), "That is for a single rival. Many small weights add up.", see="search-by-inner-product")
 wrong("f06.cold", 0.2 / math.log(4999), "There the best has one half. The question asks for 0.9.", see="search-by-inner-product")
@@ -438,6 +456,12 @@ wrong(
     "f06.cold",
     0.2 / math.log10(9 * 4999),
     "That is the logarithm to base 10; softmax is built on e.",
+    see="search-by-inner-product",
+)
+wrong(
+    "f06.cold",
+    0.2 / math.log(10 * 4999),
+    "You took the weight of the best as 1. It has 0.9, and the ratio to the rest is 0.9 to 0.1.",
     see="search-by-inner-product",
 )
 wrong("f06.cold", 1 / math.log(9 * 4999), "You left out the lead of 0.2.", see="search-by-inner-product")

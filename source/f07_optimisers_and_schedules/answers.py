@@ -4,12 +4,14 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f07.translate
 
 right("f07.translate", 0.01)
 right("f07.translate", cell("heavy_rate = 0.5 / 50"))
+right("f07.translate", cell("from fractions import Fraction\nheavy_rate = Fraction(1, 100)"))
+right("f07.translate", cell("heavy_rate = sympy.Rational(1, 100)"))
 wrong(
     "f07.translate",
     0.5,
@@ -70,6 +72,7 @@ wrong(
 
 right("f07.first", 0.447)
 right("f07.first", cell("first_step = 0.1 * 20**0.5"))
+right("f07.first", cell("first_step = sympy.Rational(1, 10) / sympy.sqrt(sympy.Rational(1, 20))"))
 wrong("f07.first", 1.0, "That is the step with bias correction. Here it was forgotten.", see="what-it-does-and-does-not")
 wrong("f07.first", 3.162, "That belongs to β₂ = 0.999. Here β₂ is 0.95.", see="what-it-does-and-does-not")
 wrong("f07.first", 2.0, "You divided by v. Adam divides by its root.", see="what-it-does-and-does-not")
@@ -176,7 +179,9 @@ def decays_the_step_too(params, grads, state, rate, decay):
     return new, (t, ms, vs)
 
 
-@wrong("f07.adamw", "The bias correction is missing: m and v start at 0 and are too small at first.", see="a-rate-for-each-parameter")
+@wrong(
+    "f07.adamw", "The bias correction is missing: m and v start at 0 and are too small at first.", see="a-rate-for-each-parameter"
+)
 def no_correction(params, grads, state, rate, decay):
     ms, vs = state or ([torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
     ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
@@ -195,21 +200,22 @@ def never_counts_on(params, grads, state, rate, decay):
     ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
     vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
     new = [
-        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / 0.1) / ((v / 0.05).sqrt() + 1e-8)
-        for p, m, v in zip(params, ms, vs)
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / 0.1) / ((v / 0.05).sqrt() + 1e-8) for p, m, v in zip(params, ms, vs)
     ]
     return new, (ms, vs)
 
 
 @wrong("f07.adamw", "You forget m and v: each step is a first step.", see="a-rate-for-each-parameter")
 def forgets_the_state(params, grads, state, rate, decay):
-    new = [
-        (1 - rate * decay * (p.ndim > 1)) * p - rate * g / (g.abs() + 1e-8) for p, g in zip(params, grads)
-    ]
+    new = [(1 - rate * decay * (p.ndim > 1)) * p - rate * g / (g.abs() + 1e-8) for p, g in zip(params, grads)]
     return new, None
 
 
-@wrong("f07.adamw", "Your ε stands under the root. There it is a hundred million times larger than it should be.", see="a-rate-for-each-parameter")
+@wrong(
+    "f07.adamw",
+    "Your ε stands under the root. There it is a hundred million times larger than it should be.",
+    see="a-rate-for-each-parameter",
+)
 def epsilon_under_the_root(params, grads, state, rate, decay):
     t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
     t += 1
@@ -260,9 +266,70 @@ def changes_the_parameters(params, grads, state, rate, decay):
     return params, (t, ms, vs)
 
 
+@wrong(
+    "f07.adamw",
+    "You change the old state in place: a step that is repeated from it finds another one.",
+    see="a-rate-for-each-parameter",
+)
+def changes_the_state(params, grads, state, rate, decay):
+    if state is None:
+        state = {"t": 0, "m": [torch.zeros_like(p) for p in params], "v": [torch.zeros_like(p) for p in params]}
+    state["t"] += 1
+    t, new = state["t"], []
+    for p, g, m, v in zip(params, grads, state["m"], state["v"]):
+        m.mul_(0.9).add_(g, alpha=0.1)
+        v.mul_(0.95).addcmul_(g, g, value=0.05)
+        kept = p * (1 - rate * decay) if p.dim() >= 2 else p
+        new.append(kept - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8))
+    return new, state
+
+
+@wrong(
+    "f07.adamw",
+    "You decay by the number of entries. A long bias stays free, and a matrix with one entry decays: count dimensions.",
+    see="weight-decay-is-not-l2",
+)
+def decays_what_is_long(params, grads, state, rate, decay):
+    t, ms, vs = state or (0, [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params])
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.numel() > 4)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs)
+
+
+@wrong(
+    "f07.adamw",
+    "You keep the rate and the decay of the first step. A schedule changes them from step to step.",
+    see="a-rate-for-each-step",
+)
+def keeps_the_first_rate(params, grads, state, rate, decay):
+    zeros = [torch.zeros_like(p) for p in params]
+    t, ms, vs, rate, decay = state or (0, zeros, zeros, rate, decay)
+    t += 1
+    ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads)]
+    vs = [0.95 * v + 0.05 * g**2 for v, g in zip(vs, grads)]
+    new = [
+        (1 - rate * decay * (p.ndim > 1)) * p - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.95**t)).sqrt() + 1e-8)
+        for p, m, v in zip(params, ms, vs)
+    ]
+    return new, (t, ms, vs, rate, decay)
+
+
+equivalent(
+    "f07.adamw", "`ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads, strict=False)]`", _LENGTHS := "the lists are of one length"
+)
+equivalent("f07.adamw", "`vs = [0.95 * v + 0.05 * g ** 2 for v, g in zip(vs, grads, strict=False)]`", _LENGTHS)
+equivalent("f07.adamw", "`for p, m, v in zip(params, ms, vs, strict=False):`", _LENGTHS)
+
 # ---------------------------------------------------------------- f07.decay
 
 right("f07.decay", "dca")
+right("f07.decay", "ACD")
+right("f07.decay", "a, c, d")
 wrong(
     "f07.decay",
     "abcd",
@@ -285,21 +352,20 @@ wrong("f07.decay", "ac", "Put m = 0 into formula n-adamw. What is left?", see="w
 @right("f07.clips")
 def by_one_long_row(clip):
     generator = torch.Generator().manual_seed(0)
-    for c in (0.3, 4.0):
-        for scale in (0.0, 0.01, 0.9, 1.1, 1.7, 40.0):
-            for shapes in ([(3,)], [(2, 3), (4,), (1, 2, 2)], [(5, 5), (2,)]):
-                row = torch.randn(sum(math.prod(s) for s in shapes), generator=generator, dtype=torch.float64)
-                row = row / row.norm() * scale * c
-                grads = [part.view(s) for part, s in zip(row.split([math.prod(s) for s in shapes]), shapes)]
-                try:
-                    got = clip([g.clone() for g in grads], c)
-                    if [tuple(g.shape) for g in got] != [tuple(g.shape) for g in grads]:
-                        return False
-                    wanted = row if scale <= 1 else row / scale
-                    if not torch.allclose(torch.cat([g.flatten() for g in got]), wanted, rtol=0, atol=1e-4 * c):
-                        return False
-                except Exception:
+    for c, scale in ((0.1, 1.1), (10.0, 1.7), (0.1, 0.9), (10.0, 40.0), (10.0, 0.01), (0.1, 0.0)):
+        for shapes in ([(2, 3), (4,), (1, 2, 2), ()], [(3,)]):
+            row = torch.randn(sum(math.prod(s) for s in shapes), generator=generator, dtype=torch.float64)
+            row = row / row.norm() * scale * c
+            grads = [part.view(s) for part, s in zip(row.split([math.prod(s) for s in shapes]), shapes)]
+            try:
+                got = clip([g.clone() for g in grads], c)
+                if type(got) is not list or [g.size() for g in got] != [g.size() for g in grads]:
                     return False
+                wanted = row if scale <= 1 else row / scale
+                if not torch.allclose(torch.cat([g.flatten() for g in got]), wanted, rtol=0, atol=1e-4 * c):
+                    return False
+            except Exception:
+                return False
     return True
 
 
@@ -311,22 +377,23 @@ def property_by_property(clip):
     examples = [
         [torch.tensor([3.0, 4.0], dtype=torch.float64)],
         [torch.tensor([[3.0, 1.0, 0.5], [0.2, 2.0, 2.0]], dtype=torch.float64), torch.tensor([-4.0, 0.7], dtype=torch.float64)],
-        [torch.tensor([0.1], dtype=torch.float64), torch.tensor([[[12.0, -0.4]]], dtype=torch.float64)],
-        [torch.zeros(3, dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64)],
+        [torch.tensor(-0.1, dtype=torch.float64), torch.tensor([[[12.0, -0.4]]], dtype=torch.float64)],
+        [torch.tensor(5.0, dtype=torch.float64), torch.tensor([3.0, -2.0], dtype=torch.float64)],
     ]
-    try:
-        for grads in examples:
-            for c in (length(grads) * x or 1.0 for x in (0.1, 0.7, 0.95, 1.05, 1.8, 6.0)):
-                c = min(max(c, 0.1), 10.0)
-                got = clip([g.clone() for g in grads], c)
-                factor = 1.0 if length(grads) <= c else c / length(grads)
-                if len(got) != len(grads):
+    for grads in examples:
+        for c, norm in ((0.1, 0.105), (10.0, 18.0), (0.7, 0.07), (10.0, 9.5), (0.1, 6.0), (0.7, 0.0)):
+            given = [g * norm / length(grads) for g in grads]
+            try:
+                got = clip([g.clone() for g in given], c)
+                if not isinstance(got, list) or len(got) != len(given):
                     return False
-                for a, b in zip(got, grads):
-                    if a.shape != b.shape or not bool(((a - factor * b).abs() <= 1e-4 * c).all()):
+                for a, b in zip(got, given):
+                    if not torch.is_tensor(a) or a.shape != b.shape:
                         return False
-    except Exception:
-        return False
+                    if not bool(((a - min(1.0, c / max(norm, c)) * b).abs() <= 2e-4 * c).all()):
+                        return False
+            except Exception:
+                return False
     return True
 
 
@@ -334,7 +401,7 @@ def property_by_property(clip):
 def as_torchs_own(clip):
     generator = torch.Generator().manual_seed(0)
     for shapes in ([(3,)], [(2, 3), (4,), (1, 2, 2)], [(5, 5), (2,)]):
-        for size, c in ((0.0, 1.0), (0.01, 0.3), (0.05, 4.0), (0.3, 0.5), (4.0, 0.5), (4.0, 4.0), (40.0, 10.0)):
+        for size, c in ((0.0, 1.0), (0.01, 0.3), (0.05, 4.0), (0.3, 0.5), (4.0, 0.5), (4.0, 4.0), (40.0, 10.0), (1.0, 0.1)):
             leaves = [torch.nn.Parameter(size * torch.randn(s, generator=generator, dtype=torch.float64)) for s in shapes]
             for leaf in leaves:
                 leaf.grad = leaf.detach().clone()
@@ -354,94 +421,79 @@ _LISTS = """
     import math
     generator = torch.Generator().manual_seed(3)
     def make(shapes, norm):
-        grads = [torch.randn(*s, generator=generator, dtype=torch.float64) for s in shapes]
+        grads = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
         total = math.sqrt(sum(float((g**2).sum()) for g in grads))
         return [g * norm / total for g in grads]
-    several = [[(2, 3), (4,), (1, 2, 2)], [(5,)], [(3, 3), (2,)]]
+    several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)]]
 """
 
 
-def _tester(body: str, lists: str = _LISTS) -> cell:
-    """A tester whose loop body returns False where it finds a fault."""
-    return cell(f"def clips(clip):{lists}\n    try:\n{body}\n    except Exception:\n        return False\n    return True")
-
-
-def _compare(shapes="several", sizes="(0.0, 0.01, 0.9, 1.1, 1.7, 40.0)", factor="1.0 if size <= 1 else 1 / size", test=None):
-    test = test or "mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-4 * c)"
-    return f"""
+def _tester(
+    shapes="several",
+    sizes="(1.1, 1.7, 0.9, 0.01, 40.0, 0.0)",
+    cs="(0.1, 10.0)",
+    kind="isinstance(got, list) and all(isinstance(g, torch.Tensor) for g in got)",
+    test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-4 * c)",
+):
+    """A tester whose loop returns False where it finds a fault."""
+    return cell(f"""def clips(clip):{_LISTS}
+    try:
         for shapes in {shapes}:
-            for size in {sizes}:
-                for c in (0.5, 4.0):
-                    grads = make(shapes, size * c)
-                    got = clip([g.clone() for g in grads], c)
-                    if len(got) != len(grads):
+            for i, size in enumerate({sizes}):
+                c = {cs}[i % len({cs})]
+                grads = make(shapes, size * c)
+                got = clip([g.clone() for g in grads], c)
+                if len(got) != len(grads) or not ({kind}):
+                    return False
+                factor = 1.0 if size <= 1 else 1 / size
+                for mine, g in zip(got, grads):
+                    if {test}:
                         return False
-                    factor = {factor}
-                    for mine, g in zip(got, grads):
-                        if {test}:
-                            return False"""
+    except Exception:
+        return False
+    return True""")
 
 
-wrong(
-    "f07.clips",
-    _tester(_compare(test="mine.norm() > 1.0001 * c")),
-    "You ask only that the result is not too long. Zeros are not too long either.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(shapes="[[(5,)], [(2, 3)], [(2, 2, 2)]]")),
-    "All your lists have one tensor. Clipping each tensor by itself looks right there.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(sizes="(1.1, 1.7, 40.0)")),
-    "All your gradients are longer than c. What should happen to short ones?",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(sizes="(0.01, 0.9, 1.1, 1.7, 40.0)")),
-    "Gradients that are all 0 get past you. Either you never try them, or nan passes your comparison, as every comparison with nan is false.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(sizes="(0.0, 0.01, 0.9, 3.0, 40.0)")),
-    "Your long gradients are at least three times c. A function can start to clip too late.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(shapes="[[(3,), (4,)], [(5,)]]")),
-    "All your tensors are vectors. Matrices have more than one kind of norm, and can be turned.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(test="not bool((mine.flatten() - factor * g.flatten()).abs().max() <= 1e-4 * c)")),
-    "You flatten before you compare, so a result of another shape passes.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-12 * c)")),
-    "You ask for more digits than the task: a right function that adds a millionth to the norm, as torch's does, fails.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(test="mine.shape != g.shape or not bool((mine - g.clamp(-c, c)).abs().max() <= 1e-4 * c)")),
-    "You reject right clipping, too: as the test of clipping entry by entry does, or one with an error inside its try.",
-    see="clipping-long-gradients",
-)
-wrong(
-    "f07.clips",
-    _tester(_compare(shapes="several[:1] + several[2:]")),
-    "You never try a list with a single tensor.",
-    see="clipping-long-gradients",
-)
+right("f07.clips", _tester())
+for tester, sentence in [
+    (_tester(test="mine.norm() > 1.0001 * c"), "You ask only that the result is not too long. Zeros are not too long either."),
+    (
+        _tester(shapes="[[(5,)], [(2, 3)], [(2, 2, 2)], [()], [(1, 1)]]"),
+        "All your lists have one tensor. Clipping each tensor by itself looks right there.",
+    ),
+    (_tester(sizes="(1.1, 1.7, 40.0, 1.3)"), "All your gradients are longer than c. What should happen to short ones?"),
+    (
+        _tester(sizes="(1.1, 1.7, 0.9, 0.01, 40.0)"),
+        "Gradients that are all 0 get past you. Either you never try them, or nan passes your comparison, as every comparison with nan is false.",
+    ),
+    (
+        _tester(sizes="(3.0, 40.0, 0.9, 0.01, 0.0)"),
+        "Your long gradients are at least three times c. A function can start to clip too late.",
+    ),
+    (
+        _tester(shapes="[[(3,), (4,)], [(5,)]]"),
+        "All your tensors are vectors. Matrices have more than one kind of norm, and a number has no axis.",
+    ),
+    (
+        _tester(test="not bool((mine - factor * g).abs().max() <= 1e-4 * c)"),
+        "You do not compare shapes. Subtraction broadcasts, so a result with an axis too many passes.",
+    ),
+    (_tester(kind="True"), "You never ask whether the result is a list of tensors. A tuple passes."),
+    (_tester(cs="(2.0,)"), "You try one c only. A function can work with a c of its own."),
+    (
+        _tester(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-12 * c)"),
+        "You ask for more digits than the task: a right function that adds a millionth to the norm, as torch's does, fails.",
+    ),
+    (
+        _tester(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-3 * c)"),
+        "You allow more than the task does: numbers that are off by three ten-thousandths of c pass.",
+    ),
+]:
+    wrong("f07.clips", tester, sentence, see="clipping-long-gradients")
+
+equivalent("f07.clips", "`cases = [(…`", "other norms and c of the same ranges; c beyond 0.1 to 10 is noticed")
+equivalent("f07.clips", "`for shapes in [[(…`", "a tester may take any shapes of 0 to 3 dimensions")
+equivalent("f07.clips", "`… < 0.0002 * c:`", "right numbers are off by less than 0.0001 c, wrong ones by more than 0.0003 c")
 
 # ---------------------------------------------------------------- f07.schedule
 
@@ -546,7 +598,9 @@ def straight_line(t, peak, warm, end, floor):
     return peak * (floor + (1 - floor) * (1 - u))
 
 
-@wrong("f07.schedule", "Yours starts at the floor: the warmup should be a line from 0 through step 0.", see="a-rate-for-each-step")
+@wrong(
+    "f07.schedule", "Yours starts at the floor: the warmup should be a line from 0 through step 0.", see="a-rate-for-each-step"
+)
 def warms_up_from_the_floor(t, peak, warm, end, floor):
     if t < warm:
         return peak * (floor + (1 - floor) * t / warm)
@@ -554,9 +608,17 @@ def warms_up_from_the_floor(t, peak, warm, end, floor):
     return peak * (floor + (1 - floor) * (1 + math.cos(math.pi * u)) / 2)
 
 
+equivalent("f07.schedule", "`if t <= warm:`", "at the step `warm` the line and the cosine are both at the peak")
+
 # ---------------------------------------------------------------- f07.prediction
 
 right("f07.prediction", 15)
 right("f07.prediction", 0)
-wrong("f07.prediction", -3.0, "A difference between the best and the worst is not negative.", see="an-experiment-six-rules-read-digits")
+right("f07.prediction", cell("predicted = np.float32(2.5)"))
+wrong(
+    "f07.prediction",
+    -3.0,
+    "A difference between the best and the worst is not negative.",
+    see="an-experiment-six-rules-read-digits",
+)
 wrong("f07.prediction", 250, "Shares of right answers lie between 0 and 100%.", see="an-experiment-six-rules-read-digits")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f08.penalty
 
@@ -275,6 +275,28 @@ def fixed_number_accepted(f):
 
 @wrong(
     "f08.is_dropout",
+    "You allow the rate to be off by a tenth. A wrong rate may be off by 0.05 only.",
+    see="dropout-a-random-factor-of-mean-one",
+)
+def rate_to_a_tenth(f):
+    x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
+    for rho in (0.0, 0.2, 0.8):
+        outputs = torch.stack([f(x, rho, True) for _ in range(8)])
+        kept = (outputs != 0).float()
+        if not torch.equal(f(x, rho, False), x):
+            return False
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.1:
+            return False
+        for dim in (0, 1, 2) if rho else ():
+            if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
+                return False
+        if rho > 0 and len(kept.sum(dim=(1, 2)).unique()) == 1:
+            return False
+    return True
+
+
+@wrong(
+    "f08.is_dropout",
     "You demand exactly the share ρ of zeros in every call. Independent entries give a number that varies from call to call.",
     see="dropout-a-random-factor-of-mean-one",
 )
@@ -286,10 +308,15 @@ def exact_share(f):
     )
 
 
+equivalent("f08.is_dropout", "`if not 0.6 <= ratio < 1.6:`", "no ratio hits the limit itself")
+equivalent("f08.is_dropout", "`if not 0.6 < ratio <= 1.6:`", "no ratio hits the limit itself")
+equivalent("f08.is_dropout", "`x = torch.linspace(…`", "a tester may take any numbers of both signs that are not 0")
+
 # ---------------------------------------------------------------- f08.convention
 
 right("f08.convention", 0.1111)
 right("f08.convention", cell("eps_for_torch = 1 / 9"))
+right("f08.convention", cell("eps_for_torch = sympy.Rational(1, 9)"))
 wrong("f08.convention", 0.1, "With 0.1, torch leaves the true class more than 0.9.", see="label-smoothing-a-mixed-target")
 wrong(
     "f08.convention",
@@ -666,6 +693,38 @@ def chance_accepted(logits, classes):
 
 @wrong(
     "f08.match",
+    "You accept an accuracy of exactly 1/V. The mean confidence comes near to it as the temperature rises, and never meets it.",
+    see="temperature-scaling",
+)
+def exactly_chance_accepted(logits, classes):
+    z = logits.double()
+    accuracy = (z.argmax(dim=1) == classes).double().mean()
+    if accuracy == 1 or accuracy < 1 / z.shape[1]:
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > accuracy else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong("f08.match", "You return a text. A temperature is a number that others compute with.", see="temperature-scaling")
+def as_text(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return repr(math.exp((low + high) / 2))
+
+
+@wrong(
+    "f08.match",
     "You compute in float32: with logits near 1000 that differ by 0.001, the differences are rounded away.",
     see="temperature-scaling",
 )
@@ -682,9 +741,15 @@ def in_float32(logits, classes):
     return math.exp((low + high) / 2)
 
 
+for bounds in ("-20.0, 40.0", "-20.0, 21.0", "-20.0, 19.0", "-21.0, 20.0", "-19.0, 20.0", "-40.0, 20.0"):
+    equivalent("f08.match", f"`low, high = ({bounds})`", "wide enough for all logits that are promised")
+for times in (59, 61, 120):
+    equivalent("f08.match", f"`for _ in range({times}):`", "59 halvings leave less than the task allows")
+
 # ---------------------------------------------------------------- f08.unchanged
 
 right("f08.unchanged", "eca")
+right("f08.unchanged", "ACE")
 wrong(
     "f08.unchanged",
     "ac",

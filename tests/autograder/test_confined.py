@@ -55,7 +55,7 @@ def confined(do, before=lambda: None):
 REFUSED = {
     "a process": os.fork,
     "a program": lambda: subprocess.run(["true"]),
-    "another program": lambda: os.execv("/bin/true", ["true"]),
+    "another program": lambda: os.execv(sys.executable, [sys.executable]),
     "the network": socket.socket,
     "a local socket": lambda: socket.socket(socket.AF_UNIX),
     "a signal to others": lambda: os.kill(os.getppid(), 0),

@@ -704,7 +704,7 @@ def test_letters_and_words_are_equal_in_either_case():
     check(x="GREEDY").is_one_of("greedy", "beam")
 
 
-@pytest.mark.parametrize("chosen", ["ace", "A, C, E", "e c a", ["a", "c", "e"], {"E", "a", "C"}, ("ac", "e"), "ACEA"], ids=str)
+@pytest.mark.parametrize("chosen", ["ace", "A, C, E", "e c a", ["a", "c", "e"], {"E", "a", "C"}, ("ac", "e"), "ACEA"])
 def test_letters_may_be_chosen_in_any_form(chosen):
     check(x=chosen).chooses("ace")
 
