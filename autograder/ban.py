@@ -7,7 +7,8 @@ letting the dispatcher pass over its kernels: no operator is recorded, so that t
 was recorded before is taken for changed, as torch itself takes it after a change in place. Functions
 of torch that are written in Python get code that raises, as `autograder.guard` does it with those of the course.
 
-What is left: a text that was copied, and code that takes this process to pieces (ctypes, the garbage collector's lists).
+What is left: a text that was copied, a program that torch wrote of a derivation before (a trace of `torch.func.grad`),
+and code that takes this process to pieces (ctypes, the garbage collector's lists, counters of versions).
 """
 
 import contextlib
@@ -36,11 +37,15 @@ _DERIVES = r"autograd/.*|_functorch/(eager_transforms|apis)\.py|_tensor\.py|_(de
 _NO_GRAPH = re.compile("does not require grad|not require gradients|not have a grad_fn|modified by an inplace operation")
 
 
-def remove_static_runtime() -> None:
-    """Take from torch, for good, what runs TorchScript by kernels that the dispatcher does not know of."""
+def tame_scripts() -> None:
+    """Take from torch, for good, what lets TorchScript run kernels, or derive and record, without the dispatcher."""
+    torch._C._set_graph_executor_optimize(False)
     for name in ("__call__", "runAsync", "benchmark", "benchmark_individual_ops"):
         delattr(torch._C.StaticModule, name)
-    for name in ("_jit_to_static_module", "_fuse_to_static_module"):
+    for name in (
+        *("_jit_to_static_module", "_fuse_to_static_module", "_jit_differentiate"),
+        *("_set_graph_executor_optimize", "_get_graph_executor_optimize"),
+    ):
         delattr(torch._C, name)
 
 

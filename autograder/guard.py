@@ -3,7 +3,8 @@
 The code of each function of `course` is swapped for one that raises, so that every name, alias and
 wrapper of it fails alike; copies that were made of a function or of a whole module are found by
 their code, and modules that are loaded anew in the meantime are withheld as well. Code that was kept makes no
-function either, and no program is started that could call what is withheld here. Code that was changed in between, or
+function either, and no program is started that could call what is withheld here: Python refuses it, and in the sandbox
+the kernel does from the first test on. Code that was changed in between, or
 copied as text, is not known for what it was; in the sandbox the modules have no sources to be copied.
 """
 

@@ -415,6 +415,15 @@ def finite_differences(x, weight, eps, grad_out):
     return tuple(gradients)
 
 
+@wrong("ch07.backward", "You add up over two leading dimensions. There may be more: all but the last.", see="what-a-norm-does-to-gradients")
+def two_leading_dimensions(x, weight, eps, grad_out):
+    sigma = (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+    u, grad_u = (x - x.mean(-1, keepdim=True)) / sigma, grad_out * weight
+    grad_x = (grad_u - grad_u.mean(-1, keepdim=True) - u * (grad_u * u).mean(-1, keepdim=True)) / sigma
+    leading = tuple(range(min(x.ndim - 1, 2)))
+    return grad_x, (grad_out * u).sum(leading), grad_out.sum(leading)
+
+
 # ---------------------------------------------------------------- ch07.stack
 
 
@@ -532,6 +541,15 @@ def in_place_sum(x, branches, norms, placement):
                 x += branch(x)
                 x.copy_(norm(x))
     return norms[-1](x) if placement == "pre" else x.clone()
+
+
+@wrong("ch07.stack", "You go through four branches and no more. A stack may be deeper.", see="before-or-after")
+def four_branches(x, branches, norms, placement):
+    if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
+        raise ValueError("does not fit")
+    for i, branch in enumerate(branches[:4]):
+        x = x + branch(norms[i](x)) if placement == "pre" else norms[i](x + branch(x))
+    return norms[-1](x) if placement == "pre" else x
 
 
 # ---------------------------------------------------------------- ch07.warmup
@@ -655,6 +673,17 @@ def of_the_branch(x, layers, skip):
         out = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=1) @ x @ W
         found.append(((out - out.mean(dim=0)).norm() / out.norm()).item())
         x = x + out if skip else out
+    return found
+
+
+@wrong("ch07.collapse", "Your exponentials overflow at large scores. Take the largest score off first, as softmax does.", see="how-alike-do-tokens-become")
+def overflows(x, layers, skip):
+    found = [float((x - x.mean(0)).norm() / x.norm())]
+    for A, W in layers:
+        powers = (x @ A @ x.T / math.sqrt(x.shape[1])).exp()
+        out = powers / powers.sum(1, keepdim=True) @ x @ W
+        x = x + out if skip else out
+        found.append(float((x - x.mean(0)).norm() / x.norm()))
     return found
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference

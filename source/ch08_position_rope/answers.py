@@ -663,6 +663,15 @@ def letters_in_order(query, key, value, positions, letters):
     return rope_half(output, -positions) if letters.endswith("o") else output
 
 
+@wrong("ch08.values", "Your mask is of one size: texts longer than that do not fit. Make it from T.", see="queries-and-keys-not-values")
+def mask_of_32(query, key, value, positions, letters):
+    query, key, value = (rope_half(x, positions) if name in letters else x for x, name in ((query, "q"), (key, "k"), (value, "v")))
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    future = torch.ones(32, 32, dtype=torch.bool).triu(1)[: scores.shape[-1], : scores.shape[-1]]
+    output = scores.masked_fill(future, -math.inf).softmax(-1) @ value
+    return rope_half(output, -positions) if "o" in letters else output
+
+
 # ---------------------------------------------------------------- ch08.buckets
 
 

@@ -351,6 +351,28 @@ def last_leak(model, T, V):
     return None
 
 
+@wrong("ch09.leak", "You draw three tokens only. A leak may show only where others stand: draw from all V.", see="the-mask")
+def three_tokens_only(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.randint(3, (T,))
+            other = torch.cat([ids[: t + 1], torch.randint(3, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
+                return t
+    return None
+
+
+@wrong("ch09.leak", "You let changes of 0.002 pass. A leaking logit moves by more than 0.001, rounding by less than 0.00001.", see="the-mask")
+def high_threshold(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.randint(V, (T,))
+            other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 2e-3:
+                return t
+    return None
+
+
 # ---------------------------------------------------------------- ch09.parts
 
 
@@ -678,6 +700,18 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
     q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
+
+
+@wrong("ch09.attention", "You hide by adding a large number below zero. A score can be larger than that: −∞ hides every score.", see="the-mask")
+def hides_by_adding(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    positions, d_head, group = torch.arange(T), d_model // n_heads, n_heads // n_kv_heads
+    q = rope_half((x @ W_q).view(B, T, n_heads, d_head).transpose(1, 2), positions)  # noqa: F821
+    k = rope_half((x @ W_k).view(B, T, n_kv_heads, d_head).transpose(1, 2), positions)  # noqa: F821
+    v = (x @ W_v).view(B, T, n_kv_heads, d_head).transpose(1, 2)
+    k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
+    scores = q @ k.mT / math.sqrt(d_head) + torch.full((T, T), -1e5, dtype=x.dtype).triu(1)
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ W_o
 
 
 # ---------------------------------------------------------------- ch09.count

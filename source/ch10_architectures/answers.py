@@ -114,7 +114,7 @@ wrong(
 )
 wrong(
     "ch10.switch",
-    _mix("lengths[:, None]", "lengths.max()"),
+    _mix("lengths[:, None]", "lengths.max().expand(len(lengths), 1)"),
     "You took one length for the whole batch. Each row has its own.",
     see="the-mask-makes-the-family",
 )
@@ -126,6 +126,14 @@ wrong(
         .replace(" * real[..., None]", "\n    return torch.where(real[..., None], mixed, 0.0)")
     ),
     "Padding sees nothing with you. Its results are NaN; you replace them, but their gradients stay NaN.",
+    see="the-mask-makes-the-family",
+)
+
+
+wrong(
+    "ch10.switch",
+    _mix("torch.ones(T, T, dtype=torch.bool)", "torch.ones(16, 16, dtype=torch.bool)[:T, :T]"),
+    "Your mask is of one size: texts longer than that do not fit. Make it from T.",
     see="the-mask-makes-the-family",
 )
 
@@ -271,6 +279,28 @@ def corrupt(ids, u, random_ids, special, mask_id):
     see="blanks-to-fill",
 )
 
+
+wrong(
+    "ch10.mlm",
+    _corrupt("& ~special", "& ~special & (ids != mask_id)"),
+    "You never choose a token that is `mask_id` already. Only `special` says what is not chosen.",
+    see="blanks-to-fill",
+)
+wrong(
+    "ch10.mlm",
+    cell(
+        """
+def corrupt(ids, u, random_ids, special, mask_id):
+    chosen = (u < 0.15) & ~special
+    inputs = torch.where(chosen & (u < 0.12), mask_id, ids)
+    inputs = torch.where(chosen & (u < 0.135) & (inputs != mask_id), random_ids, inputs)
+    return inputs, torch.where(chosen, ids, -100)
+"""
+    ),
+    "You tell by its token which position was masked. The text itself may hold that token: go by u.",
+    see="blanks-to-fill",
+)
+
 # ---------------------------------------------------------------- ch10.total
 
 
@@ -367,9 +397,27 @@ wrong(
     see="why-bert-writes-no-essay",
 )
 
+
+wrong(
+    "ch10.total",
+    _total("range(joint.ndim)", "range(min(joint.ndim, 4))"),
+    "You stop after four words. A text may be longer.",
+    see="why-bert-writes-no-essay",
+)
+wrong(
+    "ch10.total",
+    _total("joint > 0", "joint > 1e-4"),
+    "You took rare texts for impossible ones. Only a probability of 0 counts as 0.",
+    see="why-bert-writes-no-essay",
+)
+
 # ---------------------------------------------------------------- ch10.essay
 
 right("ch10.essay", "ECA")
+
+
+right("ch10.essay", "a, c, e")
+right("ch10.essay", ["c", "a", "e"])
 
 for letters, sentence in {
     "acde": "In d, the model sees the token that it is asked for, one place to the right.",
@@ -505,6 +553,20 @@ wrong(
     see="two-texts",
 )
 
+
+wrong(
+    "ch10.cross",
+    _cross("-math.inf", "-1e4"),
+    "You hide by a large number below zero, and a score can be lower than that. −∞ hides from every score.",
+    see="two-texts",
+)
+wrong(
+    "ch10.cross",
+    _cross("torch.arange(S) < lengths[:, None]", "(torch.arange(16) < lengths[:, None])[:, :S]"),
+    "Your mask is of one size: sources longer than that do not fit. Make it from S.",
+    see="two-texts",
+)
+
 # ---------------------------------------------------------------- ch10.either
 
 right("ch10.either", "nearly all")
@@ -548,6 +610,9 @@ wrong(
     "It would work, and much is built that way. Asked for is the family that fits each job with nothing wasted.",
     see="which-family-for-what",
 )
+
+
+right("ch10.tool", ["Encoder-Decoder", "decoder ", "ENCODER"])
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference
 

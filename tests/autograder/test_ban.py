@@ -68,6 +68,13 @@ def caught(f):
         return None
 static_norm = caught(lambda: torch._C._jit_to_static_module(scripted_rows.graph))
 caught(lambda: torch._C._fuse_to_static_module(scripted_rows.graph, 1))
+@torch.jit.script
+def warm(x: torch.Tensor):
+    a = x * x
+    return a * x * 1.0
+for _ in range(3):
+    z = torch.ones(5, requires_grad=True)
+    keep_grad(warm(z).sum(), z)
 graphs = {}
 for n in range(1, 9):
     z = torch.ones(n, requires_grad=True)
@@ -146,6 +153,8 @@ SLOPES = {
     "a formula of torch": "return 3 * torch.ops.aten.tanh_backward(x**2, torch.zeros_like(x))",
     "the same in Python": "from torch._decomp import decompositions\nreturn 3 * decompositions.tanh_backward(x**2, torch.zeros_like(x))",
     "grad mode by torch._C": "torch._C._set_grad_enabled(True)\nreturn derive(x)",
+    "TorchScript that derives by itself": "with torch.enable_grad():\n    z = leaf(x)\n"
+    "    return keep_run(keep_engine, (warm(z),), (torch.ones_like(x),), False, False, (z,), allow_unreachable=True, accumulate_grad=False)[0]",
     "a graph of an earlier cell": "z, y = refilled(x)\n"
     "return keep_run(keep_engine, (y,), (torch.ones(()),), True, False, (z,), allow_unreachable=True, accumulate_grad=False)[0]",
     "nodes of an earlier cell": "_, y = refilled(x)\nreturn y.grad_fn.next_functions[0][0](y.grad_fn(torch.ones(())))",
