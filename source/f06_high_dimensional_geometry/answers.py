@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- f06.changes
 
@@ -234,7 +234,7 @@ def falls_with_the_cosine(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You sort and compare the two orders. Candidates that share one score are sorted as they were listed, so ties get past you.",
+    "You sort and compare the two orders. A sort gives nan a place, and ties, too: these are no higher score. Compare the scores.",
     see="when-they-agree",
 )
 def compares_orders(score):
@@ -281,6 +281,21 @@ def up_to_nineteen(score):
     return True
 
 
+for line in (
+    "lengths = 10 ** (4 * torch.rand(101, 1, generator=generator) - 2)",
+    "lengths = 9 ** (4 * torch.rand(101, 1, generator=generator, dtype=torch.float64) - 2)",
+    "for _ in range(5):",
+    "for _ in range(8):",
+    "directions = torch.randn(101, d, dtype=torch.float64)",
+):
+    equivalent("f06.ranks_by_angle", f"`{line}`", "other random numbers of the ranges that the task names")
+equivalent(
+    "f06.ranks_by_angle",
+    "`order = (unit[1:] @ unit[1]).argsort()`",
+    "in any list, the score must rise from each candidate to the next where the cosine does",
+)
+equivalent("f06.ranks_by_angle", "without `generator = torch.Generator().manual_seed(0)`", "an earlier cell has a generator")
+
 # ---------------------------------------------------------------- f06.dimension
 
 right("f06.dimension", 3823.0)
@@ -302,6 +317,8 @@ wrong("f06.dimension", 1661, "You took the logarithm to base 10. The tail is a p
 wrong("f06.dimension", 383, "You divided by t. The tail has the square of t.", see="random-directions")
 wrong("f06.dimension", 3822, "Rounded down: with one dimension less the risk is a little too high.", see="random-directions")
 wrong("f06.dimension", 922, "That is for a single candidate. The best of two million is another matter.", see="random-directions")
+
+equivalent("f06.dimension", "`dimension = math.ceil(2 * math.log(1999999 / 0.01) / 0.1 ** 2)`", "the same whole number")
 
 # ---------------------------------------------------------------- f06.offset
 
@@ -333,6 +350,14 @@ for formula, sentence in {
         sentence,
         see="not-every-cosine-tends-to-zero",
     )
+
+for line in (
+    "m, w = sympy.symbols('m w', real=False)",
+    "m, w = sympy.symbols('m w')",
+    "s, t = sympy.symbols('s t', positive=False)",
+    "s, t = sympy.symbols('s t')",
+):
+    equivalent("f06.offset", f"`{line}`", "letters are known by their names")
 
 # ---------------------------------------------------------------- f06.effective_dimension
 
@@ -444,6 +469,8 @@ def rank(X):
     return float(torch.linalg.matrix_rank(X - X.mean(dim=0)))
 
 
+equivalent("f06.effective_dimension", "`return gram.trace() ** 2 / gram.square().sum()`", "a tensor without axes is a number")
+
 # ---------------------------------------------------------------- f06.cold
 
 right("f06.cold", 0.0187)
@@ -471,6 +498,9 @@ wrong(
     "Each rival may have no more than its part of the remaining tenth, not 1/4,999.",
     see="search-by-inner-product",
 )
+
+for rivals in (4998, 5000):
+    equivalent("f06.cold", f"`tau = 0.2 / math.log(9 * {rivals})`", "the same in four decimals")
 
 # ---------------------------------------------------------------- f06.reduce
 
@@ -567,6 +597,8 @@ def longer_than_the_longest(vectors):
     squares = vectors.square().sum(dim=-1, keepdim=True)
     return torch.cat([vectors, (squares.sum() - squares).clamp(min=0).sqrt()], dim=-1)
 
+
+equivalent("f06.reduce", "`return torch.cat([vectors, (squares.max() - squares).sqrt()], dim=1)`", "dimension 1 is the last")
 
 # ---------------------------------------------------------------- f06.prediction
 
