@@ -33,7 +33,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from types import CodeType
 
@@ -194,17 +193,15 @@ def _run(path: Path) -> tuple[list[Answer], list[Equivalent]]:
 # ---------------------------------------------------------------- naming the misconception
 
 
-FURTHER = 2  # observations on other numbers of each of the last calls that tell
-LEAST = 2  # different numbers, or errors, by which several calls must tell a mistake from a right answer
-LEAST_OF_TRUTHS = 3  # observations that must tell it from each other answer, where all are True or False: these say little
+FURTHER = 2  # observations on other numbers of each of the last calls
+LEAST_OF_TRUTHS = 3  # verdicts that must tell a mistake from a right answer, where all are True or False: these say little
 
 
 def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: dict) -> Answer | None:
-    """The wrong answer that gives what the student's gave, on every input that was tried, if that tells it from all others.
+    """The wrong answer that gives what the student's gave, on every input that was tried, if that tells it from the others.
 
-    A part of the tests ends at its first failure, so that few inputs may have been tried: the last calls that tell are made
-    again with other numbers, which must agree as well. The same value seen twice is seen once: a search that ends at its
-    bound says little of why.
+    A part of the tests ends at its first failure, so that few inputs may have been tried: the last calls are made again with
+    other numbers, which must agree as well.
 
     Args:
         exercise: after its tests ran.
@@ -217,6 +214,8 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         return None  # what is not there is no mistake
     returned = any(isinstance(probe.seen, checks.Returned) for probe in probes)
     known = [(answer, found) for answer in answers if (found := _defined(answer, tuple(names), exercise, namespace)) is not None]
+    wrong = [(answer, found) for answer, found in known if not answer.right]
+    right = next((found for answer, found in known if answer.right), None)
 
     def differs(found: dict, probe: checks.Probe) -> bool:
         try:
@@ -225,52 +224,25 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         except Exception:
             return True  # an answer that cannot be run or compared here explains nothing
 
-    for answer, found in known:
-        if answer.right or any(differs(found, probe) for probe in probes):
-            continue
-        others = [other for about, other in known if about is not answer]
-        if all(probe.observe is checks.Returned for probe in probes):
-            return answer  # what was written down is what it is
-        telling = [probe for probe in probes if probe.again is not None and any(differs(other, probe) for other in others)]
-        further = [probe.again(seed) for probe in telling[-2:] for seed in range(FURTHER)]
-        if any(differs(found, probe) for probe in further):
-            continue
-        if all(_is_truth(probe.seen) for probe in probes):
-            enough = all(
-                len(list(islice((p for p in probes if differs(other, p)), LEAST_OF_TRUTHS))) == LEAST_OF_TRUTHS
-                for other in others
-            )
-        else:
-            enough = all(any(differs(other, probe) for probe in [*probes, *further]) for other in others) and all(
-                _tell_enough([probe for probe in probes if differs(other, probe)], returned)
-                for about, other in known
-                if about.right
-            )
-        if enough:
-            return answer
-    return None
+    alike = [(answer, found) for answer, found in wrong if not any(differs(found, probe) for probe in probes)]
+    if len(alike) != 1:
+        return None  # none, or two mistakes that were not told apart
+    ((answer, found),) = alike
+    if all(probe.observe is checks.Returned for probe in probes):
+        return answer  # what was written down is what it is
+    again = [probe.again(seed) for probe in [p for p in probes if p.again is not None][-2:] for seed in range(FURTHER)]
+    telling = [probe for probe in probes if right is not None and differs(right, probe)]
+    if any(differs(found, probe) for probe in again) or _says_little(probes, telling):
+        return None
+    return answer
 
 
-def _tell_enough(telling: list[checks.Probe], returned: bool) -> bool:
-    """Whether these say more than that one value came again and again."""
-    return sum(_weight(probe.seen) for probe in _different(telling, returned)) >= min(LEAST, len(telling))
-
-
-def _weight(seen: checks.Raised | checks.Returned) -> int:
-    """How many different numbers were seen; whatever else it is counts as one."""
-    if isinstance(seen, checks.Raised):
-        return LEAST if isinstance(seen.error, PermissionError) else 1  # one refusal of what a task forbids tells all
-    leaves = [x.tolist() if hasattr(x, "tolist") else x for x in checks._leaves(seen.value)]
-    numbers = {round(x, 6) for x in _flat(leaves) if isinstance(x, int | float) and math.isfinite(x)}
-    return max(1, len(numbers))
-
-
-def _flat(x):
-    if isinstance(x, list):
-        for y in x:
-            yield from _flat(y)
-    else:
-        yield x
+def _says_little(probes: list[checks.Probe], telling: list[checks.Probe]) -> bool:
+    """Whether few verdicts told it from a right answer, or one number that came again and again, as where a search ends."""
+    if all(isinstance(p.seen, checks.Returned) and isinstance(p.seen.value, bool) for p in probes):
+        return 0 < len(telling) < LEAST_OF_TRUTHS
+    numbers = [p.seen.value if isinstance(p.seen, checks.Returned) else None for p in telling]
+    return len(numbers) > 1 and all(isinstance(x, float) and math.isclose(x, numbers[0], rel_tol=1e-6) for x in numbers)
 
 
 def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, namespace: dict) -> dict | None:
@@ -283,19 +255,6 @@ def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, 
     except Exception:
         return None
     return theirs
-
-
-def _different(probes: list[checks.Probe], returned: bool) -> list[checks.Probe]:
-    """One of all that saw the same: a search that ended at its bound three times has been seen once."""
-    kept: list[checks.Probe] = []
-    for probe in probes:
-        if not any(same(probe.seen, other.seen, returned) for other in kept):
-            kept.append(probe)
-    return kept
-
-
-def _is_truth(seen: checks.Raised | checks.Returned) -> bool:
-    return isinstance(seen, checks.Returned) and isinstance(seen.value, bool)
 
 
 @cache
