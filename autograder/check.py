@@ -171,7 +171,9 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
 
 def _named(exercise: Exercise, answer: Answer, said: str) -> bool:
     """Whether the sentence of a wrong answer was said, or, of a tester, what got past it: few verdicts tell no mistake."""
-    got_past = exercise.form == "property" and re.search("it (let pass|refused) what is (wrong|right): |was expected, .* came: ", said)
+    got_past = exercise.form == "property" and re.search(
+        "it (let pass|refused) what is (wrong|right): |was expected, .* came: ", said
+    )
     return " ".join(answer.sentence.split()) in said or bool(got_past)
 
 
