@@ -25,7 +25,6 @@ cell, so it sees the notebook's names, not those of `answers.py`.
 
 import ast
 import inspect
-import math
 import re
 import runpy
 import textwrap
@@ -217,32 +216,28 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
     wrong = [(answer, found) for answer, found in known if not answer.right]
     right = next((found for answer, found in known if answer.right), None)
 
-    def differs(found: dict, probe: checks.Probe) -> bool:
+    def differs(found: dict, probe: checks.Probe, exactly: bool = False) -> bool:
         try:
             with warnings.catch_warnings(action="ignore"):  # a student would be told of lines that are not theirs
-                return not same(probe.seen, probe.observe(found[probe.name]), returned)
+                return not same(probe.seen, probe.observe(found[probe.name]), returned, exactly)
         except Exception:
             return True  # an answer that cannot be run or compared here explains nothing
 
     alike = [(answer, found) for answer, found in wrong if not any(differs(found, probe) for probe in probes)]
+    if len(alike) > 1:  # mistakes that are small: only the same to all digits counts
+        alike = [(answer, found) for answer, found in alike if not any(differs(found, probe, exactly=True) for probe in probes)]
     if len(alike) != 1:
-        return None  # none, or two mistakes that were not told apart
+        return None  # none, or mistakes that were not told apart
     ((answer, found),) = alike
     if all(probe.observe is checks.Returned for probe in probes):
         return answer  # what was written down is what it is
     again = [probe.again(seed) for probe in [p for p in probes if p.again is not None][-2:] for seed in range(FURTHER)]
-    telling = [probe for probe in probes if right is not None and differs(right, probe)]
-    if any(differs(found, probe) for probe in again) or _says_little(probes, telling):
+    if any(differs(found, probe) for probe in again):
+        return None
+    truths = all(isinstance(p.seen, checks.Returned) and isinstance(p.seen.value, bool) for p in probes)
+    if truths and right is not None and 0 < sum(differs(right, probe) for probe in probes) < LEAST_OF_TRUTHS:
         return None
     return answer
-
-
-def _says_little(probes: list[checks.Probe], telling: list[checks.Probe]) -> bool:
-    """Whether few verdicts told it from a right answer, or one number that came again and again, as where a search ends."""
-    if all(isinstance(p.seen, checks.Returned) and isinstance(p.seen.value, bool) for p in probes):
-        return 0 < len(telling) < LEAST_OF_TRUTHS
-    numbers = [p.seen.value if isinstance(p.seen, checks.Returned) else None for p in telling]
-    return len(numbers) > 1 and all(isinstance(x, float) and math.isclose(x, numbers[0], rel_tol=1e-6) for x in numbers)
 
 
 def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, namespace: dict) -> dict | None:
@@ -263,13 +258,13 @@ def compiled(answer: Answer, names: tuple[str, ...]) -> CodeType:
     return compile(answer.source(list(names)), answer.label, "exec")
 
 
-def same(seen, other, messages_may_differ: bool) -> bool:
-    """Whether two observations are the same but for rounding."""
+def same(seen, other, messages_may_differ: bool, exactly: bool = False) -> bool:
+    """Whether two observations are the same but for rounding, or to nearly all digits of float64."""
     if type(seen) is not type(other):
         return False
     if isinstance(seen, checks.Raised):
         return type(seen.error) is type(other.error) and (messages_may_differ or str(seen.error) == str(other.error))
-    close = {"rtol": 1e-4, "atol": 1e-6}
+    close = {"rtol": 1e-12, "atol": 1e-15} if exactly else {"rtol": 1e-4, "atol": 1e-6}
     return (
         checks.difference(other.value, seen.value, **close) is None
         and checks.difference(other.arguments, seen.arguments, **close) is None

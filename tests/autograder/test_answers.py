@@ -195,7 +195,7 @@ def root(x):
 """
 
 
-def test_a_bound_that_was_met_again_and_again_says_little(read):
+def test_mistakes_that_were_not_told_apart_are_not_named(read):
     def search(x):
         return 1.0 if x < 1 else x**0.5
 
@@ -203,7 +203,13 @@ def test_a_bound_that_was_met_again_and_again_says_little(read):
     for _ in range(3):
         with exercise.part("below", points=0):
             check(search).on(0.2).agrees_with(lambda x: x**0.5)
-    assert misconception(exercise, read(WEAK), {}) is None  # three observations of one value are one
+    other = (
+        WEAK.replace("above one only", "one thing only")
+        .replace("def above", "def never")
+        .replace("x ** 0.5\n\n\n@right", "2.0\n\n\n@right")
+    )
+    assert misconception(exercise, read(WEAK), {}).label == "above"
+    assert misconception(exercise, read(WEAK + other), {}) is None  # two that end at one bound are not told apart
     for bias, said in ((1.0, "You search above one only."), (1.5, None)):
 
         def search(x):
