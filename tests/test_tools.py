@@ -319,7 +319,7 @@ def clone(tmp_path):
     who = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
 
-    def choose(versions: set[str], number: int) -> subprocess.CompletedProcess:
+    def choose(versions: set[str], number: int, named: str = "3.11 3.12 3.13") -> subprocess.CompletedProcess:
         shutil.rmtree(tmp_path / "bin", ignore_errors=True)
         (tmp_path / "bin").mkdir()
         for program in ("bash", "git"):
@@ -329,7 +329,7 @@ def clone(tmp_path):
         words = ["commit", "--quiet", "--allow-empty", "--message", str(number), "--date", "2026-01-01T00:00:00Z"]
         dated = os.environ | {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
         subprocess.run(["git", *who, *words], cwd=tmp_path, env=dated, check=True)
-        where = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+        where = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)} | ({"CI_PYTHONS": named} if named else {})
         return subprocess.run(["bash", ".ci/python"], cwd=tmp_path, env=where, capture_output=True, text=True, check=True)
 
     return choose
@@ -342,5 +342,9 @@ def test_ci_takes_another_python_by_the_commit(clone):
 
 def test_where_there_is_one_python_ci_takes_it_and_says_so(clone):
     done = clone({"3.12"}, 0)
-    assert done.stdout == "python3.12\n" and "only one Python of 3.11, 3.12 and 3.13 is installed" in done.stderr
+    assert done.stdout == "python3.12\n" and "only one Python of 3.11 3.12 3.13 is installed" in done.stderr
     assert clone({"3.10"}, 0).stdout == "python3\n"
+
+
+def test_ci_takes_the_python_on_which_all_tests_have_passed_if_no_others_are_named(clone):
+    assert {clone({"3.11", "3.12", "3.13"}, number, "").stdout for number in range(9)} == {"python3.11\n"}
