@@ -118,13 +118,14 @@ class Probe:
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
     `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
-    for a call whose arguments have some.
+    for a call whose arguments have some. `failed` says that the test asked for something else.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
     again: Callable[[int], "Probe"] | None = None
+    failed: bool = False
 
 
 # ---------------------------------------------------------------- the exercise
@@ -407,6 +408,7 @@ class Subject:
             if (told := difference(verdict, value)) is not None:
                 kind = verdict if isinstance(verdict, bool) and isinstance(_scalar(value), bool) else told
                 wrong.setdefault(kind, []).append(words)
+                call.probe.failed = True
         if wrong:
             said = {True: "it refused what is right", False: "it let pass what is wrong"}
             raise CheckFailed(f"{self.name}: " + "; ".join(f"{said.get(k, k)}: {_listed(w)}" for k, w in wrong.items()), see)
@@ -449,7 +451,8 @@ class Call:
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
         has_numbers = any(_is_float(x) for x in _leaves((args, kwargs)))
-        self.seen = _record(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.probe = _record(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.seen = self.probe.seen
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -491,7 +494,8 @@ class Call:
             except Exception as error:
                 return Raised(error)
 
-        seen, expected = _record(self.subject.name, observe, self.subject.answer), observe(reference)
+        self.probe, expected = _record(self.subject.name, observe, self.subject.answer), observe(reference)
+        seen = self.probe.seen
         if isinstance(expected, Raised):
             raise ValueError(f"the reference has no gradients here: {expected.error}") from expected.error
         if isinstance(seen, Raised):
@@ -548,6 +552,7 @@ class Call:
 
     def _fail_if(self, told: str | None, see: str | None) -> None:
         if told:
+            self.probe.failed = True
             where = f"({_describe(self.args, self.kwargs)})" if self.use is None else f", {self.what}" if self.what else ""
             raise CheckFailed(f"{self.subject.name}{where}: {told}", see)
 
@@ -574,13 +579,23 @@ class Value:
 
     def chooses(self, letters: str, *, see: str | None = None) -> "Value":
         """The letters of the statements that are right, as a text or a collection, in any order and either case."""
-        value = self.value
-        parts = list(value) if type(value) in (list, tuple, set, frozenset) else [value]
-        if not all(type(x) is str for x in parts):
-            raise CheckFailed(f"{self.name} should be a text of letters such as 'ab', {_kind(value)} came.", see)
-        if {x for x in "".join(parts).casefold() if x.isalnum()} != set(letters):
-            raise CheckFailed(f"{self.name} = {_short(_show(value))} is not right.", see)
+        if self._letters(see) != set(letters):
+            raise CheckFailed(f"{self.name} = {_short(_show(self.value))} is not right.", see)
         return self
+
+    def chooses_from(self, letters: str, *, see: str | None = None) -> "Value":
+        """A choice as `chooses` takes it, of one or more of these letters and no others."""
+        chosen = self._letters(see)
+        if not chosen or not chosen <= set(letters):
+            asked = f"some of the letters {letters[0]} to {letters[-1]}"
+            raise CheckFailed(f"{self.name} should be {asked}, {_short(_show(self.value))} came.", see)
+        return self
+
+    def _letters(self, see: str | None) -> set[str]:
+        parts = list(self.value) if type(self.value) in (list, tuple, set, frozenset) else [self.value]
+        if not all(type(x) is str for x in parts):
+            raise CheckFailed(f"{self.name} should be a text of letters such as 'ab', {_kind(self.value)} came.", see)
+        return {x for x in "".join(parts).casefold() if x.isalnum()}
 
     def is_one_of(self, *options, see: str | None = None) -> "Value":
         """The value is one of the options of a choice or a prediction; of text, letter case does not count."""
@@ -674,11 +689,11 @@ class Value:
             raise CheckFailed(f"{self.name} {error}.", see) from None
 
 
-def _record(name: str, observe: Callable, answer, given: tuple | None = None):
+def _record(name: str, observe: Callable, answer, given: tuple | None = None) -> Probe:
     """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""
     exercise = Exercise._current
     if exercise is None:
-        return observe(answer)
+        return Probe(name, observe, observe(answer))
 
     def held(answer, *given):  # to what the task allows; a reference is not
         with refusing(exercise.without, exercise.file):
@@ -690,7 +705,7 @@ def _record(name: str, observe: Callable, answer, given: tuple | None = None):
 
     seen = held(answer)
     exercise.probes.append(Probe(name, observe if observe is Returned else held, seen, again if given is not None else None))
-    return seen
+    return exercise.probes[-1]
 
 
 def _other_numbers(arguments, seed: int):
