@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.chapters import (
+from autograder.authoring.chapters import (
     CourseError,
     bound_names,
     exercise_id,

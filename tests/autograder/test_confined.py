@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder import sandbox, syscalls
-from autograder.chapters import grade_id
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.sandbox import SandboxError, confine_tests
-from autograder.scoring import score
+from autograder.confined import sandbox
+from autograder.walls import syscalls
+from autograder.authoring.chapters import grade_id
+from autograder.engine.engine import Limits, run_notebook
+from autograder.grading.merge import merge
+from autograder.authoring.release import release
+from autograder.confined.sandbox import SandboxError, confine_tests
+from autograder.authoring.scoring import score
 from tests.autograder.conftest import make_course, nbgrader, toy_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no namespaces")
@@ -180,10 +181,10 @@ def test_the_engine_does_not_go_on_without_the_wall(tmp_path, monkeypatch):
 import sys
 sys.path[:0] = [{str(tmp_path)!r}, {str(HERE.parents[2])!r}]
 from pathlib import Path
-from autograder import engine
-from autograder.chapters import find_chapters
-from autograder.merge import merge
-from autograder.sandbox import SandboxError
+from autograder.engine.engine import engine
+from autograder.authoring.chapters import find_chapters
+from autograder.grading.merge import merge
+from autograder.confined.sandbox import SandboxError
 chapter = find_chapters(Path({str(tmp_path)!r}))[0]
 engine.student_template = lambda sandbox: None
 try:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder import ask, daemon
-from autograder.chapters import grade_id
-from autograder.merge import merge
-from autograder.sandbox import Limits
-from autograder.scoring import score
+from autograder.doors import ask, daemon
+from autograder.authoring.chapters import grade_id
+from autograder.grading.merge import merge
+from autograder.confined.sandbox import Limits
+from autograder.authoring.scoring import score
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +136,6 @@ def test_a_daemon_that_does_not_start_says_why(tmp_path, monkeypatch, toy):
 
 
 def test_the_jupyter_server_imports_no_torch():
-    modules = "autograder.dropin, autograder.preprocessors, autograder.feedback, autograder.outputs"
+    modules = "autograder.doors.dropin, autograder.doors.preprocessors, autograder.pages.feedback, autograder.grading.outputs"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ask.HERE.parent).returncode == 0

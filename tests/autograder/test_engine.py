@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from autograder import engine, frames
-from autograder.chapters import CourseError
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.scoring import score
-from autograder.student import NotStarted, Template
+from autograder.engine.engine import engine
+from autograder.wire.values import frames
+from autograder.authoring.chapters import CourseError
+from autograder.engine.engine import Limits, run_notebook
+from autograder.grading.merge import merge
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine.student import NotStarted, Template
 from tests.autograder.conftest import RIGHT, HandIn
 
 
@@ -169,8 +170,8 @@ def test_each_submission_starts_anew(perfect, blank):
 
 
 def test_files_beside_the_notebook_are_there_and_the_folder_is_not_the_graders(perfect, tmp_path, toy):
-    from autograder.engine import run_notebook
-    from autograder.merge import merge
+    from autograder.engine.engine import run_notebook
+    from autograder.grading.merge import merge
 
     (tmp_path / "data.txt").write_text("seven")
     perfect.insert(

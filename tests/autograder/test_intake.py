@@ -13,11 +13,11 @@ import pytest
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 
-from autograder import intake
-from autograder.chapters import CourseError, find_chapters
-from autograder.grade import Book
-from autograder.intake import collect, find_notebook, handed_in, received, record_of, stage
-from autograder.roster import class_list
+from autograder.grading import intake
+from autograder.authoring.chapters import CourseError, find_chapters
+from autograder.grading.grade import Book
+from autograder.grading.intake import collect, find_notebook, handed_in, received, record_of, stage
+from autograder.grading.roster import class_list
 
 NOTEBOOK = "ch99_toy.ipynb"
 

@@ -13,11 +13,11 @@ import pytest
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
-from autograder.chapters import find_chapters, grade_id
-from autograder.cli import app
-from autograder.feedback import write_feedback
-from autograder.grade import Book, Options, grade
-from autograder.gradebook import GradebookError
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.doors.cli import app
+from autograder.pages.feedback import write_feedback
+from autograder.grading.grade import Book, Options, grade
+from autograder.grading.gradebook import GradebookError
 from book.tools import find
 
 ANSWERS = {

@@ -10,11 +10,11 @@ import pytest
 from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
 
-from autograder.chapters import grade_id
-from autograder.course_folder import Release
-from autograder.grade import Book, Graded, write
-from autograder.merge import merge
-from autograder.report import (
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release
+from autograder.grading.grade import Book, Graded, write
+from autograder.grading.merge import merge
+from autograder.pages.report import (
     HEADER,
     Person,
     Work,
@@ -31,7 +31,7 @@ from autograder.report import (
     write_report,
     write_scores,
 )
-from autograder.similarity import alike, runs, tokens
+from autograder.grading.similarity import alike, runs, tokens
 
 MOST = {"ch99.double": 3.0, "ch99.three": 1.0, "ch99.letter": 1.0, "ch99.why": 2.0}
 SCORES = [  # of six students; None waits

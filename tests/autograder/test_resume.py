@@ -11,10 +11,10 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import grade as module
-from autograder.chapters import find_chapters, grade_id
-from autograder.engine import Limits
-from autograder.grade import Book, Options, grade
+from autograder.grading import grade as module
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.engine.engine import Limits
+from autograder.grading.grade import Book, Options, grade
 
 DOUBLES = ["def double(x):\n    return x + x", "def double(x):\n    return x * x", "def double(x):\n    return x"]
 
@@ -103,7 +103,7 @@ def test_whatever_matters_is_run_again(chapter, runs, monkeypatch, change):
     elif change == "policy":
         options = Options(policy="compat")
     elif change == "versions":
-        monkeypatch.setattr("autograder.environment.environment", lambda: "another")
+        monkeypatch.setattr("autograder.grading.address.environment", lambda: "another")
     elif change == "scores":
         with sqlite3.connect(chapter.root / "gradebook.db") as db:
             db.execute(
@@ -171,8 +171,8 @@ import os, random, signal, sys, time
 
 from nbformat import v4
 
-from autograder import grade as module
-from autograder.cli import app
+from autograder.grading import grade as module
+from autograder.doors.cli import app
 
 POINTS = {"x + x": 3.0, "x * x": 1.0, "x": 0.0}
 

@@ -11,14 +11,14 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import grade as module
-from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.grade import Book, Options, grade
-from autograder.sandbox import Limits
+from autograder.grading import grade as module
+from autograder.authoring.chapters import CourseError, find_chapters, grade_id
+from autograder.grading.grade import Book, Options, grade
+from autograder.confined.sandbox import Limits
 
 pytest.importorskip("distributed", reason="pip install 'mathematics-of-transformers[cluster]'")
 
-from autograder import cluster
+from autograder.doors import cluster
 
 ANSWERS = {
     "right": "def double(x):\n    return x + x",

@@ -7,14 +7,14 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder import plan
-from autograder.answers import explainer, load
-from autograder.chapters import find_chapters, grade_id, tags
-from autograder.engine import run_notebook
-from autograder.merge import merge
-from autograder.remote import randomness
-from autograder.scoring import score
-from autograder.shell import make_shell
+from autograder.trusted.runner import plan
+from autograder.authoring.answers import explainer, load
+from autograder.authoring.chapters import find_chapters, grade_id, tags
+from autograder.engine.engine import run_notebook
+from autograder.grading.merge import merge
+from autograder.confined.server import randomness
+from autograder.authoring.scoring import score
+from autograder.wire.shell import make_shell
 from course import checks
 from tests.autograder.conftest import ROOT
 

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from autograder.chapters import CourseError
-from autograder.sandbox import KINDS, Limits, SandboxError
-from autograder.student import DEPTH, FILES, Template, pack
-from autograder.template import words
+from autograder.authoring.chapters import CourseError
+from autograder.confined.sandbox import KINDS, Limits, SandboxError
+from autograder.engine.student import DEPTH, FILES, Template, pack
+from autograder.confined.template import words
 from tests.autograder.inside import Asked
 
 SERVE = "tests.autograder.inside:serve"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder.chapters import find_chapters, grade_id
+from autograder.authoring.chapters import find_chapters, grade_id
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDENTS = {"ban.py", "guard.py", "remote.py", "template.py"}
