@@ -27,10 +27,10 @@ import nbformat
 from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.grading import address as environment
 from autograder.authoring.chapters import Chapter, grade_id
 from autograder.authoring.course_folder import Release
-from autograder.grading.grade import Book
+from autograder.grading.address import versions
+from autograder.grading.gradebook import Book
 from benchmarks.classes import PLAIN, ROOT, make_class
 
 RECORD = ROOT / "benchmarks" / "grading.json"
@@ -208,7 +208,7 @@ def main() -> None:
     results = [compare(size, given.rounds or ROUNDS.get(size, 1), given.chapter) for size in given.sizes]
     record = {
         "when": f"{datetime.now(UTC):%Y-%m-%d}",
-        "machine": {"cores": CORES, "processor": processor(), "versions": environment.versions()},
+        "machine": {"cores": CORES, "processor": processor(), "versions": versions()},
         "chapter": given.chapter,
         "results": results,
     }

@@ -10,7 +10,7 @@ from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
-from autograder.doors.preprocessors import ClearSolutions
+from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
 from book.registry import Registry
 from book.tables import MARK, receipt_link, table

@@ -6,8 +6,9 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from autograder.authoring.chapters import Chapter, CourseError
+from autograder.authoring.chapters import Chapter
 from autograder.authoring.release import leaks, public_lines
+from autograder.errors import CourseError
 
 FOLDER = "mathematics-of-transformers"
 WHEN = (2020, 1, 1, 0, 0, 0)  # the same files give the same zip

@@ -15,9 +15,11 @@ from functools import lru_cache
 
 from nbformat import NotebookNode
 
-from autograder.authoring.answers import Answer, explainer, load
-from autograder.authoring.chapters import Chapter, CourseError, Exercise, regions, tags
+from autograder.authoring.answers import Answer, load
+from autograder.authoring.chapters import Chapter, Exercise, regions, tags
+from autograder.authoring.misconceptions import explainer
 from autograder.authoring.scoring import score
+from autograder.errors import CourseError
 
 SEEDS = (1, 2, 3)
 LEAST_WRONG = {"code": 4}  # others need 2
@@ -184,7 +186,7 @@ def _said(cell: NotebookNode) -> str:
 
 def stub(cell: NotebookNode) -> str:
     """What the student finds in an answer cell."""
-    from autograder.doors.preprocessors import ClearSolutions
+    from autograder.authoring.preprocessors import ClearSolutions
 
     blank = NotebookNode(cell, metadata=NotebookNode(cell.metadata))
     return ClearSolutions().preprocess_cell(blank, {"language": "python"}, 0)[0].source

@@ -13,8 +13,9 @@ from nbgrader.nbgraderformat.common import SchemaMismatchError
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
-from autograder.authoring.chapters import Chapter, CourseError
+from autograder.authoring.chapters import Chapter
 from autograder.authoring.release import course_config
+from autograder.errors import CourseError
 
 # What changes no cell that is graded, or would need a kernel or a gradebook.
 SKIPPED = ("IncludeHeaderFooter", "InstantiateTests", "CheckCellMetadata", "SaveCells")

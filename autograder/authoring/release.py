@@ -14,8 +14,9 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder.authoring.chapters import Chapter, CourseError, regions, without_regions
+from autograder.authoring.chapters import Chapter, regions, without_regions
 from autograder.authoring.scoring import shown_scores
+from autograder.errors import CourseError
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
 HIDDEN = ("HIDDEN TESTS", "SOLUTION", "MARK SCHEME")

@@ -8,7 +8,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from autograder.authoring.chapters import Chapter, CourseError, grade_id, nbgrader_id
+from autograder.authoring.chapters import Chapter, grade_id, nbgrader_id
+from autograder.errors import CourseError
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}

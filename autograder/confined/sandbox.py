@@ -12,107 +12,24 @@ the memory and pids cgroup and /proc, which `autograder doctor` tells of.
 """
 
 import contextlib
-import math
 import os
 import platform
 import resource
 import signal
-import site
 import sys
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.walls import syscalls
-from autograder.authoring.chapters import CourseError
 from autograder.confined.guard import OPEN
+from autograder.errors import SandboxError
+from autograder.limits import Limits, address_space, set_limits
+from autograder.walls import syscalls
+from autograder.walls.steps import PACKAGE, STUDENT, TOP, become_nobody, enter_user_namespace, environment_paths, needs
 
-KINDS = ("full", "none")
 WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
-NOBODY = 65534  # the uid and gid that root changes to
-STUDENT = 1000  # the uid and gid that a student sees
 OTHERS = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
-_TOP = "/sys"  # every Linux has this folder, and the sandbox needs nothing in it: a place to build the new root
-
-
-class SandboxError(CourseError):
-    """This machine does not allow a part of the sandbox."""
-
-    code = 5
-
-    def __init__(self, part: str, why: str):
-        self.part, self.why = part, why
-        super().__init__(
-            f"the sandbox cannot be set up: this machine does not allow {part} ({why}). `autograder doctor` tells what is "
-            "missing; `--sandbox=none` would run student code without the sandbox."
-        )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a submission may use. Sizes are bytes, times are seconds of processor time that its own code takes.
-
-    A busy machine takes none of it, nor does a test's function that an answer calls, or the way there and back.
-    """
-
-    call: float = 10.0
-    """One call of a student's function by a test."""
-    cell: float = 30.0
-    """One cell of the student's, and all calls of one test cell together; the tests of a cell have as much for themselves."""
-    notebook: float = 300.0
-    patience: float = 4.0
-    """So many times a limit may pass on the clock before what sleeps, waits or hangs is ended."""
-    callbacks: int = 20_000
-    """How often one call of a student's function may call functions of the tests."""
-    memory: int = 4 << 30
-    """Address space of a process, beyond that of the environment; of all processes together where there is a cgroup."""
-    processes: int = 64
-    """Processes and threads at a time."""
-    file_size: int = 256 << 20
-    folder: int = 512 << 20
-    """All files in the working folder and /tmp together."""
-    open_files: int = 256
-    output: int = 1_000_000
-    """Characters of a cell's outputs."""
-
-    @property
-    def processor(self) -> int:
-        """Seconds of processor time of one process, with what goes on in the background and the way to the tests and back."""
-        return math.ceil(2 * self.notebook) + 10
-
-
-@contextlib.contextmanager
-def needs(part: str) -> Iterator[None]:
-    """Turn the kernel's refusal into a SandboxError that names the part."""
-    try:
-        yield
-    except OSError as error:
-        raise SandboxError(part, error.strerror or str(error)) from error
 
 
 # ---------------------------------------------------------------- the view of the file system
-
-
-def environment_paths() -> list[str]:
-    """Files and folders outside which a student sees nothing: this Python, shared libraries, programs, fonts, `course`.
-
-    Of a prefix only the folders that Python installs to are taken, since a course may lie in one. Entries of
-    sys.path outside the prefixes are left out, apart from the user's site-packages.
-    """
-    import course
-
-    inside = ("bin", "lib", "lib64", "libexec", "include", "share", "etc/fonts", "pyvenv.cfg")
-    prefixes = dict.fromkeys([sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix])
-    paths = [f"{prefix}/{name}" for prefix in prefixes for name in inside if prefix not in ("/", "/usr")]
-    paths += [f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share")]
-    paths += [f"/usr/local/{name}" for name in ("bin", "lib", "share")]
-    paths += ["/bin", "/sbin", "/lib", "/lib32", "/lib64"]
-    paths += [f"/etc/{name}" for name in ("ld.so.cache", "fonts", "alternatives", "localtime", "mime.types")]
-    if site.getusersitepackages() in sys.path:
-        paths.append(site.getusersitepackages())
-    paths.append(str(Path(course.__file__).resolve().parent))
-    return [path for path in paths if os.path.exists(path)]
 
 
 def _build(root: str) -> None:
@@ -140,7 +57,7 @@ def _build(root: str) -> None:
             show(path)
             show(os.path.realpath(path))
     _hide_answers(root)
-    package = str(Path(__file__).resolve().parent)
+    package = str(PACKAGE)
     if any(package.startswith(other + "/") for other in shown):  # installed beside the environment's packages
         syscalls.mount_new("tmpfs", root + package, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4k")
         syscalls.make_read_only(root + package)
@@ -190,8 +107,8 @@ def _change_root() -> None:
     with needs("mounts in a mount namespace"):
         syscalls.make_private("/")
     with needs("read-only mounts of the environment (Linux 5.12 or later)"):
-        _build(_TOP)
-        syscalls.change_root(_TOP)
+        _build(TOP)
+        syscalls.change_root(TOP)
         syscalls.make_read_only("/", recursive=False)
 
 
@@ -225,36 +142,10 @@ def enter_view() -> None:
         _change_root()
 
 
-def become_nobody() -> None:
-    """Change from root to an unprivileged user for good, who can just make a user namespace."""
-    with needs("the change of root to an unprivileged user"):
-        syscalls.keep_capabilities(True)
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-        syscalls.keep_capabilities(False)
-        try:  # some systems let none but administrators make the namespace
-            syscalls.set_capabilities(syscalls.CAP_SYS_ADMIN)
-        except PermissionError:
-            syscalls.set_capabilities()
-        syscalls.own_proc_files()
-
-
-def enter_user_namespace() -> None:
-    """Have all capabilities in a new user namespace, and none outside."""
-    uid, gid = os.geteuid(), os.getegid()
-    with needs("user namespaces"):
-        syscalls.unshare(syscalls.CLONE_NEWUSER)
-        syscalls.own_proc_files()
-        Path("/proc/self/setgroups").write_text("deny")  # the kernel asks for this first
-        Path("/proc/self/uid_map").write_text(f"{STUDENT} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{STUDENT} {gid} 1")
-
-
 def enter_processes() -> None:
     """In the first process of the pid namespace: end with the parent, and see only the own processes in /proc."""
     syscalls.die_with_parent(signal.SIGKILL)
-    _address_space()
+    address_space()
     _mount_proc()
 
 
@@ -308,41 +199,6 @@ def _mount_tmp(options: str) -> None:
     os.close(old)
 
 
-def set_limits(limits: Limits) -> None:
-    """The limits that every system has."""
-    limit_memory(limits)  # first: it opens a file, which a process with many open ones can no longer do below their limit
-    bounds = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: limits.file_size,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_CPU: limits.processor,
-    }
-    if hasattr(resource, "RLIMIT_MSGQUEUE"):
-        bounds[resource.RLIMIT_MSGQUEUE] = 0
-    for kind, bound in bounds.items():
-        _limit(kind, bound)
-
-
-def limit_memory(limits: Limits) -> None:
-    """Bound the address space that this process may take beyond what it has."""
-    _limit(resource.RLIMIT_AS, _address_space() + limits.memory)
-
-
-def _limit(kind: int, bound: int) -> None:
-    with contextlib.suppress(ValueError, OSError):  # an ordinary user cannot go above a lower limit, and need not
-        resource.setrlimit(kind, (bound, bound))
-
-
-def _address_space() -> int:
-    """Bytes that this process has mapped; where there is no /proc any more, what it had when there was one."""
-    with contextlib.suppress(OSError):
-        _mapped.append(int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize())
-    return _mapped[-1]
-
-
-_mapped = [2 << 30]  # macOS, whose kernel heeds no limit of address space
-
-
 def lock() -> None:
     """The last step: give up every capability, for good, and have the system calls filtered."""
     with needs("giving up capabilities"):
@@ -352,66 +208,3 @@ def lock() -> None:
         syscalls.die_with_parent(signal.SIGKILL)  # a change of capabilities may have cleared it
     with needs("a filter of system calls (seccomp)"):
         syscalls.refuse_system_calls()
-
-
-def tests_paths() -> list[str]:
-    """What a process that runs tests reads: its working folder, its packages, this Python, and what tells of the machine."""
-    here = os.getcwd()
-    packages = [path for path in map(os.path.abspath, sys.path) if os.path.isdir(path) and not f"{here}/".startswith(f"{path}/")]
-    machine = ["/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/dev/null", "/dev/urandom", _TOP]
-    return [here, str(Path(__file__).resolve().parent), *environment_paths(), *packages, *machine]
-
-
-def confine_tests(paths: list[str]) -> bool:
-    """Shut in a process that runs tests: what a student could make of it would have no way out.
-
-    It keeps what is open. It can start no process, reach no other one and no network, and write only into a small
-    folder of its own; it has no capabilities, and is nobody where root called and nobody may read what it needs.
-
-    Args:
-        paths: what it may read, where the kernel can keep it to that.
-
-    Returns:
-        Whether the kernel can.
-
-    Raises:
-        SandboxError: naming the part that the kernel does not allow.
-    """
-    if platform.machine() not in syscalls.MACHINES:
-        raise SandboxError("a filter of system calls", f"its numbers on {platform.machine()} are not known here")
-    with needs("a mount namespace"):
-        try:
-            syscalls.unshare(syscalls.CLONE_NEWNS)
-        except PermissionError:  # not root, or root of a container
-            enter_user_namespace()
-            syscalls.unshare(syscalls.CLONE_NEWNS)
-        syscalls.make_private("/")
-        syscalls.make_read_only("/", devices=True)
-        syscalls.mount_new("tmpfs", _TOP, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=1777,size=64m,nr_inodes=1000")
-        tempfile.tempdir = os.environ["TMPDIR"] = _TOP
-    with needs("giving up capabilities"):
-        syscalls.no_new_privileges()
-        kept = syscalls.see_only(paths)
-        if os.geteuid() == 0:
-            with contextlib.suppress(PermissionError):  # root of a container, which may have few capabilities
-                syscalls.drop_bounding_set()
-            _become_nobody_who_reads([os.getcwd(), os.path.dirname(__file__), sys.prefix, sys.base_prefix])
-        syscalls.set_capabilities()
-    with needs("a filter of system calls (seccomp)"):
-        syscalls.refuse_system_calls(tests=True)
-    return kept
-
-
-def _become_nobody_who_reads(folders: list[str]) -> None:
-    """Change from root to an unprivileged user, unless this one could not read the folders: a home may be closed."""
-    with contextlib.suppress(OSError):  # no such user in this user namespace
-        os.setgroups([])
-        os.setegid(NOBODY)
-        os.seteuid(NOBODY)
-        reads = all(os.access(folder, os.R_OK | os.X_OK, effective_ids=True) for folder in folders)
-        os.seteuid(0)
-        os.setegid(0)
-        if reads:
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            syscalls.own_proc_files()

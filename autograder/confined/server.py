@@ -7,13 +7,10 @@ names and, one at a time, the cells of the student's notebook.
 import builtins
 import contextlib
 import copy
-import ctypes
-import functools
 import importlib
 import inspect
 import json
 import os
-import random
 import signal
 import socket
 import time
@@ -22,16 +19,16 @@ import types
 import numpy as np
 import torch
 
-from autograder.walls import syscalls
-from autograder.wire.values import values as wire
 from autograder.confined.ban import Ban, operators, tame_scripts, written_in_python
 from autograder.confined.guard import Guard, modules
+from autograder.walls import syscalls
+from autograder.wire import values as wire
+from autograder.wire.kinds import FUNCTIONS, PLAIN, RANDOM, SETTERS, randomness
 from autograder.wire.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.wire.shell import NotebookShell, make_shell, warm_shell
 from autograder.wire.values import Decoder, Encoder
 from course.checks import changed_in_autograd, in_autograd, refusing
 
-GRACE = 2.0  # seconds that code gets to end by itself after its limit
 SLACK = 0.5  # seconds beyond a limit that a clock may be wrong by
 TIMERS = signal.ITIMER_PROF, signal.ITIMER_REAL  # of processor time, and of time on the clock
 OPERATORS = (
@@ -58,11 +55,6 @@ OPERATORS = (
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"),
     *("radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
     *("iadd", "isub", "imul", "imatmul", "itruediv", "format", "array", "aiter", "anext", "await"),
-)
-PLAIN = bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset
-FUNCTIONS = (
-    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType),
-    *(types.MethodDescriptorType, types.ClassMethodDescriptorType, functools.partial, np.ufunc, type(functools.lru_cache(len))),
 )
 KNOWN = {x for x in vars(builtins).values() if isinstance(x, type)} | {torch.nn.Module, torch.Tensor, np.ndarray}
 KNOWN |= {x for x in vars(np).values() if isinstance(x, type) and issubclass(x, np.generic)}
@@ -442,58 +434,6 @@ class Foreign:
         if not found:
             raise StopIteration
         return found[0]
-
-
-# ---------------------------------------------------------------- random numbers
-
-
-def _torch_generator(state):
-    generator = torch.Generator()
-    generator.set_state(state)
-    return generator
-
-
-def _numpy_generator(state):
-    bits = getattr(np.random, state["bit_generator"])()
-    bits.state = state
-    return np.random.Generator(bits)
-
-
-def _numpy_state(state):
-    old = np.random.RandomState()
-    old.set_state(state)
-    return old
-
-
-def _python_random(state):
-    new = random.Random()
-    new.setstate(state)
-    return new
-
-
-RANDOM = {
-    torch.Generator: (lambda x: x.get_state(), _torch_generator),
-    np.random.Generator: (lambda x: x.bit_generator.state, _numpy_generator),
-    np.random.RandomState: (lambda x: x.get_state(legacy=False), _numpy_state),
-    random.Random: (lambda x: x.getstate(), _python_random),
-}
-"""Generators by their kind: how their state is read, and how one is made from it."""
-
-
-GETTERS = torch.default_generator.get_state, functools.partial(np.random.get_state, legacy=False), random.getstate
-SETTERS = torch.default_generator.set_state, np.random.set_state, random.setstate
-"""How the states of the generators that everybody shares are read and set: torch's, numpy's and Python's."""
-
-
-def randomness() -> tuple:
-    """What tells whether one of these states has changed."""
-    return torch.default_generator.get_state().numpy().tobytes(), _numpy_words(), random.getstate()
-
-
-def _numpy_words() -> bytes:
-    """The 624 words and the place of numpy's shared generator; its own getter takes a hundred times as long."""
-    generator = np.random.get_bit_generator()
-    return ctypes.string_at(generator.ctypes.state_address, 625 * 4) if type(generator) is np.random.MT19937 else b""
 
 
 # ---------------------------------------------------------------- small things

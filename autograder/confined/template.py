@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from autograder.confined import sandbox
-from autograder.walls import cgroup, syscalls
 from autograder.confined.guard import modules
-from autograder.confined.sandbox import Limits, SandboxError
+from autograder.errors import SandboxError
+from autograder.limits import Limits
+from autograder.walls import cgroup, syscalls
 
 WARM = (
     "IPython.core.interactiveshell",

@@ -21,8 +21,9 @@ import nbformat
 from filelock import FileLock
 from nbformat import NotebookNode
 
-from autograder.authoring.chapters import Chapter, CourseError
-from autograder.confined.sandbox import Limits
+from autograder.authoring.chapters import Chapter
+from autograder.errors import CourseError
+from autograder.limits import Limits
 
 START_LIMIT = 120.0  # seconds until a new daemon must listen
 SPARE = 180.0  # seconds beyond a notebook's limit: warm templates, and others who ask at the same time
@@ -45,7 +46,7 @@ def run(
     files: Path | None = None,
     sandbox: str = "full",
 ) -> list[str]:
-    """What `autograder.engine.engine.run_notebook` does, done by the daemon: fills in the outputs, returns what was hit or broke.
+    """What `autograder.engine.supervisor.run_notebook` does, done by the daemon: fills in the outputs, returns what was hit or broke.
 
     Raises:
         DaemonError: if the notebook could not be run at all: no sandbox on this machine, no room, a daemon that does not start.

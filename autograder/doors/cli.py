@@ -9,6 +9,7 @@ import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,8 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from autograder.authoring.chapters import Chapter, CourseError, find_chapters, find_root
+from autograder.authoring.chapters import Chapter, find_chapters, find_root
+from autograder.errors import CourseError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Release, check and grade the chapters of the course, beside nbgrader."
@@ -286,11 +288,13 @@ def grade(
     submission could not be graded; 2 unknown chapter, missing release or nothing to grade; 3 the gradebook cannot
     be used; 4 no space left, or no permission to write; 5 no sandbox on this machine; 130 interrupted.
     """
-    from autograder.engine.engine import Limits
-    from autograder.grading.grade import Book, Options, submissions
+    from autograder.authoring.scoring import shown_scores
+    from autograder.grading.gradebook import Book
     from autograder.grading.intake import collect
     from autograder.grading.roster import class_list
-    from autograder.authoring.scoring import shown_scores
+    from autograder.grading.submission import Options
+    from autograder.grading.submitted import handed_in
+    from autograder.limits import Limits
 
     try:
         chapters = notebooks(names, root, course)
@@ -306,20 +310,26 @@ def grade(
                     console.print(f"{one.student} {one.chapter}: {flag}", highlight=False, soft_wrap=True)
             lost += sum(one.failed for one in took)
             console.print(f"{sum(not one.failed for one in took)} submissions taken from {path}", soft_wrap=True)
-        chapters = [chapter for chapter in chapters if names or submissions(chapter)]
+        chapters = [chapter for chapter in chapters if names or handed_in(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
+        workers = None
+        if scheduler is not None:
+            from autograder.doors.cluster import on_cluster
+
+            workers = partial(on_cluster, scheduler)
         options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
-        grade_with_progress(chapters, book, options, jobs, not only_changed, scheduler)
+        grade_with_progress(chapters, book, options, jobs, not only_changed, workers)
         if lost:
             stop(f"{lost} hand-ins could not be put into submitted/; see above", 1)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
 
 
-def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, scheduler: str | None = None):
-    from autograder.grading.grade import grade, submissions
+def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, workers=None):
+    from autograder.grading.grade import grade
     from autograder.grading.merge import shown
+    from autograder.grading.submitted import handed_in
 
     graded = []
     with Progress(
@@ -330,14 +340,14 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
         TimeRemainingColumn(),
         console=plain_console(stderr=True),
     ) as bar:
-        task = bar.add_task("grading", total=sum(len(submissions(chapter)) for chapter in chapters))
+        task = bar.add_task("grading", total=sum(len(handed_in(chapter)) for chapter in chapters))
 
         def done(one):
             bar.update(task, advance=1, description=f"{shown(one.student)} {one.chapter.id}")
             graded.append(one)
 
         try:
-            grade(chapters, book, options, jobs, again, scheduler, done)
+            grade(chapters, book, options, jobs, again, workers, done)
         except CourseError as error:
             stop(error, getattr(error, "code", 2))
         except KeyboardInterrupt:
@@ -377,8 +387,8 @@ def feedback(
     book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
 ):
     """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
-    from autograder.pages.feedback import NotGraded, write_feedback
     from autograder.authoring.release import default_database
+    from autograder.pages.feedback import NotGraded, write_feedback
 
     pages, missing = [], []
     for chapter in notebooks(names, root, course):
@@ -461,10 +471,11 @@ def demo(names: Chapters = None, root: Root = None, jobs: Jobs = CORES, sandbox:
     Its submissions are the course's own code: where the sandbox is not possible, it says so and goes on without.
     """
     from autograder.doors.demo import SEED, grade_by_hand, prepare
-    from autograder.engine.engine import student_template
+    from autograder.engine.supervisor import student_template
+    from autograder.errors import SandboxError
+    from autograder.grading.gradebook import Book
+    from autograder.grading.submission import Options
     from autograder.pages.feedback import write_feedback
-    from autograder.grading.grade import Book, Options
-    from autograder.confined.sandbox import SandboxError
 
     here = chosen(names, root)
     folder = here[0].root / "build" / "demo"

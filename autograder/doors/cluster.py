@@ -23,11 +23,12 @@ from pathlib import Path
 import nbformat
 from distributed import Client, WorkerPlugin, get_worker, wait
 
-from autograder.grading import address as environment
-from autograder.authoring.chapters import Chapter, CourseError
+from autograder.authoring.chapters import Chapter
 from autograder.authoring.course_folder import Release, Sheet
-from autograder.engine.engine import Limits
-from autograder.grading.grade import Graded, Options, Taken, failed, grade_submission
+from autograder.errors import CourseError
+from autograder.grading.address import environment
+from autograder.grading.submission import Graded, Options, Taken, failed, grade_submission
+from autograder.limits import Limits
 
 BATCH = 10  # submissions a task: a task costs about 5 ms
 PATIENCE = "30s"  # to reach the scheduler
@@ -83,7 +84,7 @@ def on_cluster(
                 yield known
             if jobs := [job for job in batch if not isinstance(job, Graded)]:
                 parcels = {job["chapter"]: parcel(chapters[job["chapter"]]) for job in jobs}
-                message = json.dumps({"chapters": parcels, "options": asdict(options), "environment": environment.environment()})
+                message = json.dumps({"chapters": parcels, "options": asdict(options), "environment": environment()})
                 future = client.submit(grade_batch, message, [json.dumps(job) for job in jobs], pure=False, retries=0)
                 running[future] = jobs
             while len(running) >= 2 * max(1, sum(client.nthreads().values())):
@@ -228,7 +229,7 @@ def main() -> None:
             asked = json.loads(line)
             if "chapters" in asked:
                 options = Options(**{**asked["options"], "limits": Limits(**asked["options"]["limits"])})
-                if asked["environment"] != environment.environment():
+                if asked["environment"] != environment():
                     refused = {"stop": "a worker has other versions of the course or its packages than this machine", "code": 2}
                 chapters = {key: _unpacked(given, Path(folder, str(number), key)) for key, given in asked["chapters"].items()}
                 answer = {}

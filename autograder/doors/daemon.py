@@ -18,11 +18,11 @@ from pathlib import Path
 import nbformat
 from filelock import FileLock
 
-from autograder.grading import rerun
-from autograder.authoring.chapters import CourseError
 from autograder.authoring.course_folder import Sheet
-from autograder.engine.engine import run_notebook
-from autograder.confined.sandbox import Limits
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import CourseError
+from autograder.grading import rerun
+from autograder.limits import Limits
 
 IDLE = float(os.environ.get("AUTOGRADER_DAEMON_IDLE", 900))  # seconds
 AT_ONCE = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,8 +16,9 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.authoring.answers import Answer, load
-from autograder.authoring.chapters import Chapter, CourseError, Exercise, find_chapters, grade_id, nbgrader_id
-from autograder.grading.grade import Book
+from autograder.authoring.chapters import Chapter, Exercise, find_chapters, grade_id, nbgrader_id
+from autograder.errors import CourseError
+from autograder.grading.gradebook import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
 MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea", "mia", "noa", "ole", "pia", "rui", "sol", "tia", "uma"]

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autograder.confined import sandbox
-from autograder.walls import cgroup, syscalls
-from autograder.authoring.chapters import CourseError
-from autograder.confined.sandbox import Limits, SandboxError
 from autograder.engine.student import Template
+from autograder.errors import CourseError, SandboxError
+from autograder.limits import Limits
+from autograder.walls import cgroup, syscalls
 
 
 @dataclass(frozen=True)

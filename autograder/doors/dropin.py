@@ -21,11 +21,11 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum, Float, default
 
-from autograder.doors import ask
 from autograder.authoring.course_folder import Release, Sheet
-from autograder.grading.intake import received, stage
+from autograder.doors import ask
 from autograder.grading.merge import merge, read_submission
-from autograder.confined.sandbox import Limits
+from autograder.grading.submitted import received, stage
+from autograder.limits import Limits
 
 
 class Submissions(NotebookExporter):

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
+from autograder.errors import CourseError, SandboxError
+from autograder.limits import KINDS, Limits
 from autograder.walls import cgroup
-from autograder.authoring.chapters import CourseError
-from autograder.confined.sandbox import KINDS, Limits, SandboxError
 
 START_LIMIT = 120.0  # seconds until the template must be ready
 ANSWER_LIMIT = 30.0  # seconds until it must answer

@@ -7,152 +7,28 @@ recorded (autograder/grading/rerun.py). The gradebook is written before the grad
 either both or runs that submission again, and writes the same rows once more.
 """
 
-import json
 import os
-import secrets
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from nbformat import NotebookNode, v4
-from nbgrader.utils import is_grade
 
-from autograder.grading import address as environment, rerun
-from autograder.authoring.chapters import Chapter, CourseError, grade_id
+from autograder.authoring.chapters import Chapter
 from autograder.authoring.course_folder import Release
-from autograder.engine.engine import Limits, run_notebook
+from autograder.errors import CourseError
+from autograder.grading import rerun
+from autograder.grading.address import source_of
 from autograder.grading.gradebook import CLOSED, FULL, Book, DiskError, GradebookError, told
-from autograder.grading.intake import find_notebook, handed_in, received, stage
-from autograder.grading.merge import merge, read_submission, shown
-from autograder.grading.outputs import inert
-from autograder.authoring.scoring import points
+from autograder.grading.merge import shown
+from autograder.grading.submission import Found, Graded, Options, Taken, failed, failure, grade_submission
+from autograder.grading.submitted import handed_in
 
-__all__ = ["Book", "Graded", "Options", "grade", "grade_submission", "submissions"]
-submissions = handed_in
-
-
-@dataclass(frozen=True)
-class Options:
-    """How submissions are graded. `seed` is that of the hidden inputs; without it, each submission gets its own."""
-
-    limits: Limits = Limits()
-    seed: int | None = None
-    policy: str = "fair"
-    sandbox: str = "full"
-
-
-@dataclass
-class Graded:
-    """One notebook of a submission after grading. `points` are by nbgrader id; None waits for a teacher."""
-
-    student: str
-    chapter: Chapter
-    notebook: NotebookNode
-    points: dict[str, float | None]
-    flags: list[str] = field(default_factory=list)
-    received: datetime | None = None
-    failed: bool = False  # nothing was recorded: something other than the submission broke
-    unchanged: bool = False  # what is there already was kept
-
-
-@dataclass
-class Found:
-    """What one student handed in for one notebook, found but not yet read."""
-
-    chapter: Chapter
-    student: str
-    folder: Path
-    notebook: Path | None
-    flags: list[str]
-    received: datetime | None
-
-    @classmethod
-    def of(cls, chapter: Chapter, student: str, folder: Path, siblings: tuple[str, ...] = ()) -> "Found":
-        notebook, flags = find_notebook(chapter, folder, siblings)
-        when, odd = received(chapter, student, notebook)
-        return cls(chapter, student, folder, notebook, flags + odd, when)
-
-    @property
-    def target(self) -> Path:
-        return self.chapter.folder("autograded", self.student) / f"{self.chapter.name}.ipynb"
-
-    def address(self, source: str, options: Options) -> str:
-        return environment.fingerprint(source, self.folder, self.notebook, repr(options), str(self.received))
-
-    def kept(self, address: str, known: dict[str, float | None] | None) -> Graded | None:
-        """What was graded before, if it is at this address and the gradebook has its scores."""
-        try:
-            notebook = json.loads(self.target.read_bytes())["metadata"]["autograder"]
-            if known is None or notebook["address"] != address or notebook["points"] != known:
-                return None
-            return Graded(
-                self.student, self.chapter, NotebookNode(), known, list(notebook["flags"]), self.received, unchanged=True
-            )
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-
-@dataclass
-class Taken:
-    """What counts of a submission, read: the student's notebook, if there is one, and the folder of its files."""
-
-    chapter: Chapter
-    student: str
-    notebook: NotebookNode | None
-    files: Path
-    flags: list[str]
-    received: datetime | None
-    address: str | None = None
-
-    @classmethod
-    def of(cls, found: Found, files: Path, address: str | None = None) -> "Taken":
-        """Read a notebook and copy its files into the empty folder `files`."""
-        notebook, why = read_submission(found.notebook) if found.notebook is not None else (None, None)
-        flags = found.flags + ([why] if why else [])
-        if notebook is not None:
-            flags += stage(found.chapter, found.folder, found.notebook, files)
-        return cls(found.chapter, found.student, notebook, files, flags, found.received, address)
-
-
-def grade_submission(taken: Taken, options: Options = Options(), release: Release | None = None) -> Graded:
-    """Merge, run and score one notebook. Nothing that a student hands in makes this raise.
-
-    The seed of the hidden inputs is kept in the graded notebook.
-    """
-    start = time.monotonic()
-    merged = merge(taken.chapter, taken.notebook, release)
-    notebook, flags = merged.notebook, taken.flags + merged.flags
-    seed = secrets.randbits(31) if options.seed is None else options.seed
-    if taken.notebook is None:
-        _not_run(notebook, flags[0])
-    else:
-        files = taken.files if any(taken.files.iterdir()) else None
-        flags += run_notebook(notebook, taken.chapter, seed, options.limits, files, options.sandbox)
-    earned = {grade_id(cell): points(cell, options.policy) for cell in notebook.cells if is_grade(cell)}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = inert(cell.outputs)
-    notebook.metadata.autograder = NotebookNode(
-        seed=seed,
-        flags=flags,
-        policy=options.policy,
-        points=earned,
-        address=taken.address,
-        seconds=round(time.monotonic() - start, 3),
-    )
-    return Graded(taken.student, taken.chapter, notebook, earned, flags, taken.received)
-
-
-def _not_run(notebook: NotebookNode, why: str) -> None:
-    text = f"Nothing was run: {why}."
-    for cell in notebook.cells:
-        if is_grade(cell) and cell.cell_type == "code":
-            cell.outputs = [v4.new_output("error", ename="NotRun", evalue=text, traceback=[text])]
+Workers = Callable[[Callable, list, Options], Iterator[list[Graded]]]
+"""Grade some items: what makes one of an item, the items, the options; the results as they come."""
 
 
 def write(book: Book, batch: list[Graded], last: bool = False) -> None:
@@ -171,7 +47,7 @@ def write(book: Book, batch: list[Graded], last: bool = False) -> None:
     except Exception as error:
         if last:
             new[0].failed = True
-            new[0].flags = [_failure(error)]
+            new[0].flags = [failure(error)]
             return
         for one in new:
             write(book, [one], last=True)
@@ -186,17 +62,8 @@ def write(book: Book, batch: list[Graded], last: bool = False) -> None:
         except Exception as error:  # a file where this student's folder should be
             if isinstance(error, OSError) and error.errno in CLOSED:
                 raise
-            one.failed, one.flags = True, [_failure(error)]
+            one.failed, one.flags = True, [failure(error)]
         one.notebook = NotebookNode()  # it is in the file now; a large class would not fit into memory
-
-
-def _failure(error: Exception) -> str:
-    return f"not graded: {type(error).__name__}: {error}".splitlines()[0]
-
-
-def failed(chapter: Chapter, student: str, error: Exception) -> Graded:
-    """The result of a submission that something else than itself kept from being graded."""
-    return Graded(student, chapter, NotebookNode(), {}, [_failure(error)], failed=True)
 
 
 def grade(
@@ -205,7 +72,7 @@ def grade(
     options: Options = Options(),
     jobs: int = 1,
     again: bool = False,
-    scheduler: str | None = None,
+    workers: Workers | None = None,
     done: Callable[[Graded], None] = lambda _: None,
 ) -> list[Graded]:
     """Grade every submission of some chapters, `jobs` at a time.
@@ -215,7 +82,7 @@ def grade(
     Args:
         chapters: notebooks; several may be of one assignment.
         again: run what has not changed, too.
-        scheduler: the address of a dask.distributed scheduler, whose workers then do the work instead.
+        workers: what does the work instead of threads here, such as `autograder.doors.cluster.on_cluster` at an address.
         done: called after each submission is in the gradebook.
 
     Raises:
@@ -227,7 +94,7 @@ def grade(
         names.setdefault(chapter.stem, []).append(chapter.name)
         if not chapter.release.is_file():
             raise CourseError(f"{chapter.id} has no release ({chapter.release.name}); make it before you grade")
-    work = [(chapter, *one) for chapter in chapters for one in submissions(chapter)]
+    work = [(chapter, *one) for chapter in chapters for one in handed_in(chapter)]
     if not work:
         raise CourseError("no submissions in submitted/<student>/<chapter>/ for " + ", ".join(c.id for c in chapters))
     graded: list[Graded] = []
@@ -237,7 +104,7 @@ def grade(
         for chapter in chapters:
             if chapter in wanted:
                 book.register(chapter, releases[chapter])
-        sources = {chapter: environment.source(chapter) for chapter in wanted}
+        sources = {chapter: source_of(chapter) for chapter in wanted}
         known = {chapter: {} if again else book.known(chapter) for chapter in wanted}
 
         def one(item, run: Callable[[Taken], Graded]) -> Graded:
@@ -259,10 +126,8 @@ def grade(
                 return failed(chapter, student, error)
 
         def results(items: list, options: Options, jobs: int) -> Iterator[list[Graded]]:
-            if scheduler is not None:
-                from autograder.doors.cluster import on_cluster
-
-                return on_cluster(scheduler, one, items, options)
+            if workers is not None:
+                return workers(one, items, options)
             return _in_threads(
                 lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), items, jobs
             )

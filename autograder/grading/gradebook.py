@@ -45,9 +45,10 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm import Session
 
-from autograder.authoring.chapters import Chapter, CourseError, exercise_id, grade_id
+from autograder.authoring.chapters import Chapter, exercise_id, grade_id
 from autograder.authoring.course_folder import Release
 from autograder.authoring.release import course_config, default_database, generate
+from autograder.errors import CourseError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 CLOSED = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)

@@ -9,16 +9,16 @@ list has it once, or where whole classes show that numbers change from one assig
 import csv
 import io
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
-from autograder.authoring.chapters import CourseError
+from autograder.errors import CourseError
 from autograder.grading.gradebook import Book
 from autograder.grading.merge import shown
+from autograder.platforms.who import Who, folded
 
 LARGEST = 20_000_000  # bytes of a class list
 SHARED = 2  # people whose numbers must have changed before a name is followed to another assignment
@@ -38,25 +38,6 @@ PLATFORMS = "moodle", "canvas"
 BLIND = {"participant"}  # what Moodle calls everybody where names are hidden
 
 
-@dataclass(frozen=True)
-class Who:
-    """Somebody as an export names them: `number` is the platform's, if it tells one."""
-
-    platform: str  # "moodle", "canvas", or "" for what a teacher packed
-    name: str
-    number: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What is the same for the same person: Canvas's number alone, else name and number."""
-        return self.platform, "" if self.platform == "canvas" and self.number else folded(self.name), self.number
-
-    @property
-    def called(self) -> tuple[str, str]:
-        """What is the same for namesakes."""
-        return self.platform, folded(self.name)
-
-
 @dataclass
 class Person:
     """A line of the class list, or several that are about the same person."""
@@ -74,14 +55,6 @@ class Record:
     student: str
     chapter: str
     who: Who
-
-
-@lru_cache(100_000)
-def folded(name: str) -> str:
-    """A name without what writers differ in: case, form of accents, spaces, order around a comma."""
-    last, comma, first = name.partition(",")
-    name = f"{first} {last}" if comma else name
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 class Roster:

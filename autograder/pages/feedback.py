@@ -18,11 +18,11 @@ from nbgrader.api import SubmittedNotebook
 from nbgrader.utils import is_grade, is_solution, is_task
 from traitlets import Unicode
 
-from autograder.authoring.chapters import HEADER, SAME_AS, Chapter, CourseError, grade_id, nbgrader_id, slug, tags
+from autograder.authoring.chapters import HEADER, SAME_AS, Chapter, grade_id, nbgrader_id, slug, tags
 from autograder.authoring.course_folder import Sheet
+from autograder.errors import CourseError
 from autograder.grading.gradebook import of_all, opened, told
 from autograder.grading.outputs import BASE64, error_shown, message, plain
-from autograder.doors.preprocessors import written
 
 READ = re.compile(r"Read: (?P<title>.+?) \(#(?P<slug>[\w-]+)\)\.")
 VERDICT = re.compile(r"[\w-]+(\.[\w-]+)+: .* points?\.|[\w-]+(\.[\w-]+)+: the tests you can see .*\.")
@@ -174,7 +174,7 @@ def page(
         penalty: points taken off because the submission was late.
     """
     cells = {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
-    address, own = f"{book}/{chapter.stem}/{chapter.stem}.html", written(notebook)
+    address, own = f"{book}/{chapter.stem}/{chapter.stem}.html", _written(notebook)
 
     def text(line: str) -> Markup:
         def anchor(match: re.Match) -> str:
@@ -216,7 +216,7 @@ def page(
 
     between = _own_before(notebook)
     items = [item(task) for task in tasks(chapter)]
-    template = Environment(loader=PackageLoader("autograder"), autoescape=select_autoescape()).get_template("feedback.html")
+    template = Environment(loader=PackageLoader("autograder.pages"), autoescape=select_autoescape()).get_template("feedback.html")
     return template.render(
         student=student,
         title=chapter.title,
@@ -341,3 +341,8 @@ class FeedbackPage(HTMLExporter):
             submission = gradebook.find_submission_notebook(sheet.name, sheet.stem, where["student"])
             text = sheet_page(sheet, submission, nb, self.book or built_book(root, sheet.folder("feedback", where["student"])))
         return text, {**resources, "output_extension": self.file_extension}
+
+
+def _written(notebook: NotebookNode) -> str:
+    """All code that the student has seen or written: every cell but the tests."""
+    return "\n".join(c.source for c in notebook.cells if c.cell_type == "code" and (is_solution(c) or not is_grade(c)))

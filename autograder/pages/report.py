@@ -1,11 +1,9 @@
 """What a teacher reads after grading: scores, how the exercises worked, what to look at; as CSV, HTML and for other gradebooks."""
 
-import csv
 import math
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,25 +13,15 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
 from autograder.authoring.chapters import SAME_AS, Chapter, grade_id, tags
-from autograder.pages.feedback import READ, known_score, said, tasks
 from autograder.grading.gradebook import of_all, opened, told
 from autograder.grading.similarity import Pair, alike, runs
+from autograder.pages.feedback import READ, known_score, said, tasks
+from autograder.platforms import canvas, moodle
+from autograder.platforms.tables import Person, gradebook, number, safe, write_rows
 
 HEADER = ("student", "chapter", "exercise", "score", "max")
 FEW = 30  # students; with fewer, a discrimination says little
 COMPARED = 500_000  # characters of a submission
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-@dataclass
-class Person:
-    """A student as the gradebook knows them; only `id` is always there."""
-
-    id: str
-    first: str = ""
-    last: str = ""
-    email: str = ""
-    lms: str = ""
 
 
 @dataclass
@@ -215,29 +203,14 @@ def _by_chapter(works: list[Work]) -> dict[Chapter, list[Work]]:
 # ---------------------------------------------------------------- files
 
 
-def safe(text: str) -> str:
-    """A CSV cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
-
-
-def _write(path: Path, rows: Iterable[Iterable[str]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-
-
 def write_scores(works: list[Work], path: Path) -> None:
     """One row a student and exercise, in the order of `HEADER`; a score that waits for a teacher is empty."""
     rows = [
-        (safe(work.person.id), work.chapter.stem, exercise, _number(score), _number(work.most[exercise]))
+        (safe(work.person.id), work.chapter.stem, exercise, number(score), number(work.most[exercise]))
         for work in works
         for exercise, score in work.scores.items()
     ]
-    _write(path, [HEADER, *rows])
+    write_rows(path, [HEADER, *rows])
 
 
 def write_items(found: list[Item], path: Path) -> None:
@@ -249,49 +222,7 @@ def write_items(found: list[Item], path: Path) -> None:
         numbers = [f"{x:.3f}" if x is not None else "" for x in (item.difficulty, item.discrimination, low, high)]
         met = "; ".join(f"{n} x {text}" for text, n in item.misconceptions)
         rows.append((item.exercise, str(item.students), *numbers, item.note, safe(met)))
-    _write(path, [header, *rows])
-
-
-def write_moodle(works: list[Work], path: Path) -> None:
-    """A file for Moodle's grade import (Grades, Import, CSV file): map Username, or Email address, to the user."""
-    people, chapters, totals = _gradebook(works)
-    header = ["Username", "First name", "Last name", "Email address", *(_heading(chapter) for chapter in chapters)]
-    rows = [
-        [
-            *map(safe, (person.id, person.first, person.last, person.email)),
-            *(_number(totals.get((person.id, chapter))) for chapter in chapters),
-        ]
-        for person in people
-    ]
-    _write(path, [header, *rows])
-
-
-def write_canvas(works: list[Work], path: Path) -> None:
-    """A file for the import of Canvas's gradebook; the second row has the points possible."""
-    people, chapters, totals = _gradebook(works)
-    most = {work.chapter: work.points for work in works}
-    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(_heading(chapter) for chapter in chapters)]
-    possible = ["    Points Possible", "", "", "", "", *(_number(most[chapter]) for chapter in chapters)]
-    rows = [
-        [
-            safe(", ".join(part for part in (person.last, person.first) if part) or person.id),
-            *map(safe, (person.lms, "", person.id)),
-            "",
-            *(_number(totals.get((person.id, chapter))) for chapter in chapters),
-        ]
-        for person in people
-    ]
-    _write(path, [header, possible, *rows])
-
-
-def _gradebook(works: list[Work]) -> tuple[list[Person], list[Chapter], dict[tuple[str, Chapter], float]]:
-    people = {work.person.id: work.person for work in works}
-    totals = {(work.person.id, work.chapter): work.total for work in works}
-    return [people[id] for id in sorted(people)], list(_by_chapter(works)), totals
-
-
-def _heading(chapter: Chapter) -> str:
-    return safe(f"{chapter.id} {chapter.title}")
+    write_rows(path, [header, *rows])
 
 
 def write_html(works: list[Work], path: Path) -> None:
@@ -318,8 +249,8 @@ def write_html(works: list[Work], path: Path) -> None:
                 "dots": [item for item in exercises if item.discrimination is not None],
             }
         )
-    people, shown, totals = _gradebook(works)
-    template = Environment(loader=PackageLoader("autograder"), autoescape=select_autoescape()).get_template("report.html")
+    people, shown, totals = gradebook(works)
+    template = Environment(loader=PackageLoader("autograder.pages"), autoescape=select_autoescape()).get_template("report.html")
     text = template.render(
         chapters=chapters,
         people=people,
@@ -340,6 +271,6 @@ def write_report(works: list[Work], folder: Path) -> list[Path]:
     write_html(works, files[0])
     write_scores(works, files[1])
     write_items(items(works), files[2])
-    write_moodle(works, files[3])
-    write_canvas(works, files[4])
+    moodle.write(works, files[3])
+    canvas.write(works, files[4])
     return files

@@ -1,6 +1,6 @@
 """The tests' side: a warm process that has the tests, from which one is forked for each submission.
 
-Started as a program by `autograder.engine.engine`. What comes out of a run goes back as frames without
+Started as a program by `autograder.engine.supervisor`. What comes out of a run goes back as frames without
 anything executable. No student code is ever run or unpickled here.
 """
 
@@ -22,13 +22,17 @@ import numpy as np
 import torch
 from nbformat import NotebookNode
 
-from autograder.trusted.runner import session
-from autograder.wire.values import frames, peer, values as wire
-from autograder.authoring.answers import compiled, explainer, load
+from autograder.authoring.answers import load
 from autograder.authoring.chapters import bound_names, exercise_id
+from autograder.authoring.misconceptions import compiled, explainer
+from autograder.errors import SandboxError
+from autograder.limits import Limits, limit_memory
+from autograder.trusted import session
+from autograder.trusted.confinement import confine_tests, tests_paths
 from autograder.trusted.plan import Cell, read_source, student_side, tests_side, uses, without_prints
-from autograder.confined.sandbox import Limits, SandboxError, confine_tests, limit_memory, tests_paths
 from autograder.trusted.session import Session
+from autograder.wire import frames, peer
+from autograder.wire import values as wire
 from autograder.wire.shell import NotebookShell, new_output, warm_shell
 from course import checks
 

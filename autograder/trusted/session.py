@@ -7,13 +7,10 @@ stand-ins are compared by what they are, and results are plain values or stand-i
 """
 
 import builtins
-import inspect
 import itertools
-import json
 import linecache
 import math
 import random
-import re
 import sys
 import time
 import types
@@ -26,38 +23,44 @@ import numpy as np
 import torch
 from nbformat import NotebookNode
 
-from autograder.wire.values import frames, peer, values as wire
+from autograder.trusted.said import error_output, outputs
+from autograder.trusted.stand_ins import (
+    COMPARING,
+    COMPUTING,
+    NO_ANSWER,
+    READING,
+    RemoteFunction,
+    RemoteModule,
+    RemoteObject,
+    RemoteType,
+    base_of,
+    is_stand_in,
+    keep,
+    kept,
+    made,
+    name_of,
+    new_class,
+    unknown_class,
+)
+from autograder.wire import frames, peer
+from autograder.wire import values as wire
 from autograder.wire.frames import Closed, Late, WireError
+from autograder.wire.kinds import FUNCTIONS, GETTERS, PLAIN, RANDOM, randomness
 from autograder.wire.peer import Failed, Peer, known_error
-from autograder.confined.server import FUNCTIONS, GETTERS, GRACE, PLAIN, RANDOM, randomness
-from autograder.wire.shell import new_output, result
 from autograder.wire.values import Decoder, Encoder
 from course.checks import AUTOGRAD, Stopped
 from course.checks import invoke as _invoke
 from course.checks import refusing as _refusing
 
-OUTPUT_LIMIT = 2_000_000  # characters of the outputs of a cell
+GRACE = 2.0  # seconds that code gets to end by itself after its limit
 NESTING = 20  # of calls there and back
 BREACHES = 2  # limits hit in one test cell, after which its other calls are not made
 RESTARTS = 40  # of the student's process in one notebook
 CROSSING = 0.01  # seconds that a call back may take on its way there and back
 CLASSES = 1000  # of one student
-READING = (
-    *("len", "getitem", "contains", "iter", "next", "reversed", "call", "enter", "exit", "bool", "int", "float", "index"),
-    *("complex", "round", "array", "setitem", "delitem"),
-)
-"""Operators that any stand-in has if its class defines them: what comes back is data, which the tests judge."""
-COMPARING = "lt", "le", "gt", "ge"
-COMPUTING = (
-    *("neg", "pos", "abs", "invert", "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"),
-    *("radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
-    *("iadd", "isub", "imul", "imatmul", "itruediv"),
-)
-"""Operators that only the instances of classes that were asked for have: others could answer a test with anything."""
 IMPORTABLE = {"torch", "numpy", "math", "cmath", "builtins", "operator", "itertools", "functools", "collections", "fractions"}
 IMPORTABLE |= {"random", "re", "string", "statistics", "sympy", "course", "dataclasses", "types", "enum", "abc", "typing"}
 STEPS = (lambda: torch.rand((), generator=torch.default_generator), np.random.random, random.random)
-NO_ANSWER = "The process of the student sent something that is no answer"
 LOST = "It was lost when the process of the student ended."
 
 
@@ -113,9 +116,9 @@ class Session(Peer):
             else:
                 self.finished.append(source)
         except Exception as error:  # its answer could not be told
-            said.append(_error(type(error).__name__, str(error)))
+            said.append(error_output(type(error).__name__, str(error)))
         except Stopped as error:
-            said.append(_error("Stopped", str(error)))
+            said.append(error_output("Stopped", str(error)))
         finally:
             self.show = lambda output: None
         return said
@@ -130,8 +133,8 @@ class Session(Peer):
         if type(found) is not dict or not set(found) <= {name}:
             raise self.lose(f"{NO_ANSWER}.")
         for value in found.values():
-            if _is_stand_in(value):
-                _keep(value, "_origin", name)
+            if is_stand_in(value):
+                keep(value, "_origin", name)
         return found
 
     @contextmanager
@@ -153,7 +156,7 @@ class Session(Peer):
     def called(self, answer, args: tuple, kwargs: dict) -> tuple:
         """A call of an answer; for `course.checks.invoke`."""
         __tracebackhide__ = True
-        if not _is_stand_in(answer):
+        if not is_stand_in(answer):
             return _invoke(answer, args, kwargs)
         found = self.ask("call", answer, list(args), kwargs, True)
         parts = [type(part) for part in found[1:]] if type(found) is list else []
@@ -451,7 +454,7 @@ class Session(Peer):
 
     def encode_other(self, encoder: Encoder, x):
         kind = type(x)
-        if _is_stand_in(x):
+        if is_stand_in(x):
             if isinstance(x, torch.nn.Module) and torch.is_grad_enabled() and encoder.link is not None:
                 for parameter in x.parameters():
                     if parameter.requires_grad:
@@ -481,19 +484,19 @@ class Session(Peer):
 
     def number(self, stand_in) -> int:
         """The number of a stand-in's thing; after a restart, that of the thing that has its name now."""
-        if _kept(stand_in, "_generation") == self.generation:
-            return _kept(stand_in, "_hold").number
-        origin = _kept(stand_in, "_origin")
+        if kept(stand_in, "_generation") == self.generation:
+            return kept(stand_in, "_hold").number
+        origin = kept(stand_in, "_origin")
         if origin is None:
             raise Stopped(LOST)
         found = self.value(origin).get(origin)
-        if not _is_stand_in(found) or type(found).__name__ != type(stand_in).__name__:
+        if not is_stand_in(found) or type(found).__name__ != type(stand_in).__name__:
             raise Stopped(LOST)
         for name in ("_hold", "_generation"):
-            _keep(stand_in, name, _kept(found, name))
+            keep(stand_in, name, kept(found, name))
         if isinstance(stand_in, type):
             self.classes[stand_in._hold.number] = stand_in
-        return _kept(stand_in, "_hold").number
+        return kept(stand_in, "_hold").number
 
     # ------------------------------------------------------------ what comes back
 
@@ -507,16 +510,16 @@ class Session(Peer):
             return _known(*rest)
         if tag == wire.FUNCTION:
             number, name, doc = rest
-            return self._stand_in(number, lambda: _made(RemoteFunction, name=_name(name), doc=doc if type(doc) is str else None))
+            return self._stand_in(number, lambda: made(RemoteFunction, name=name_of(name), doc=doc if type(doc) is str else None))
         if tag == wire.CLASS:
             return self._class(decoder, *rest)
         if tag == wire.OBJECT:
             number, kind = rest
             kind = decoder.decode(kind)
             if not isinstance(kind, RemoteType):
-                kind = _unknown(getattr(kind, "__name__", "object"))
+                kind = unknown_class(getattr(kind, "__name__", "object"))
             if not issubclass(kind, RemoteObject):
-                kind = _unknown(kind.__name__)
+                kind = unknown_class(kind.__name__)
             return self._stand_in(number, lambda: object.__new__(kind))
         if tag == wire.DERIVED:
             number, kind, value = rest
@@ -524,7 +527,7 @@ class Session(Peer):
         if tag == wire.MODULE:
             return self._module(decoder, rest, 0)
         if tag == wire.RANDOM:
-            return self._stand_in(self._no_number(), lambda: object.__new__(_unknown(_name(rest[0]))))
+            return self._stand_in(self._no_number(), lambda: object.__new__(unknown_class(name_of(rest[0]))))
         raise WireError("an unknown tag")
 
     def _no_number(self) -> int:
@@ -540,14 +543,14 @@ class Session(Peer):
             self.stand_ins[number] = found
         return found
 
-    def _keep(self, stand_in, number: int) -> None:
+    def keep(self, stand_in, number: int) -> None:
         for name, value in (
             ("_session", self),
             ("_hold", self.hold(number)),
             ("_generation", self.generation),
             ("_origin", None),
         ):
-            _keep(stand_in, name, value)
+            keep(stand_in, name, value)
 
     def _class(self, decoder, number, told):
         if number in self.classes:
@@ -555,13 +558,13 @@ class Session(Peer):
         if type(number) is not int or told is None or len(self.classes) >= CLASSES:
             raise WireError("no class")
         name, doc, bases, operators = told
-        bases = tuple(dict.fromkeys(b for base in bases if (b := _base(decoder.decode(base)))))
-        kind = _new_class(_name(name), bases, doc if type(doc) is str else None)
-        _keep(kind, "_asked_for", name in self.asked_for)
+        bases = tuple(dict.fromkeys(b for base in bases if (b := base_of(decoder.decode(base)))))
+        kind = new_class(name_of(name), bases, doc if type(doc) is str else None)
+        keep(kind, "_asked_for", name in self.asked_for)
         for operator in (
             set(operators) & {*READING, *COMPUTING, *COMPARING, "eq", "str", "repr"} if issubclass(kind, RemoteObject) else ()
         ):
-            type.__setattr__(kind, f"__{operator}__", _operator(operator))
+            type.__setattr__(kind, f"__{operator}__", operator(operator))
         self._keep(kind, number)
         self.classes[number] = kind
         return kind
@@ -599,194 +602,10 @@ class Session(Peer):
                 tensor = decoder.decode(data)
                 tensor = torch.nn.Parameter(tensor, requires_grad=needs is True) if is_parameter is True else tensor
                 self.twin(tensor, twin)
-            found.__dict__["_parameters" if is_parameter is True else "_buffers"][_name(name)] = tensor
+            found.__dict__["_parameters" if is_parameter is True else "_buffers"][name_of(name)] = tensor
         for name, child in children:
             found._modules[str(name)[:100]] = self._module(decoder, child[1:], depth + 1)
         return found
-
-
-# ---------------------------------------------------------------- stand-ins
-
-
-class RemoteType(type):
-    """The class of stand-ins for classes."""
-
-    def __call__(cls, *args, **kwargs):
-        __tracebackhide__ = True
-        if "_hold" not in cls.__dict__:
-            return super().__call__(*args, **kwargs)
-        session = cls._session
-        session.sharing = True  # an optimizer's parameters are to be those of the tests
-        try:
-            return session.ask("call", cls, list(args), kwargs, False)
-        finally:
-            session.sharing = False
-
-    def __getattr__(cls, name):
-        if name.startswith("_") or "_hold" not in cls.__dict__:
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return cls._session.ask("get", cls, name)
-
-    @property
-    def __signature__(cls):
-        return _signature(cls)
-
-
-class RemoteFunction:
-    """A function or method of the student."""
-
-    def __call__(self, *args, **kwargs):
-        __tracebackhide__ = True
-        return self._session.ask("call", self, list(args), kwargs, False)
-
-    def __getattr__(self, name):
-        if name.startswith("__") and name not in ("__wrapped__", "__defaults__", "__annotations__"):
-            raise AttributeError(name)
-        return self._session.ask("get", self, name)
-
-    @property
-    def __signature__(self):
-        return _signature(self)
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __repr__(self):
-        return f"<function {self.__name__}>"
-
-
-class RemoteObject(metaclass=RemoteType):
-    """An object of a class of the student."""
-
-    def __getattr__(self, name):
-        if name.startswith("__") or "_hold" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._session.ask("get", self, name)
-
-    def __setattr__(self, name, value):
-        self._session.ask("set", self, name, value)
-
-    def __delattr__(self, name):
-        self._session.ask("delete", self, name)
-
-    def __deepcopy__(self, memo):
-        return self._session.ask("copy", self)
-
-    def __copy__(self):
-        raise TypeError("an object of another process cannot be copied without what is in it; use copy.deepcopy")
-
-    def __eq__(self, other):
-        return self is other
-
-    def __hash__(self):
-        return id(self)
-
-    def __repr__(self):
-        return f"<{type(self).__name__} object>"
-
-
-class RemoteModule(torch.nn.Module, metaclass=RemoteType):
-    """An `nn.Module` of the student: its parameters are here too, its forward and backward there."""
-
-    def forward(self, *args, **kwargs):
-        return self._session.ask("call", self, list(args), kwargs, False)
-
-    def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if name.startswith("__") or "_hold" not in self.__dict__:
-                raise
-        return self._session.ask("get", self, name)
-
-    def __setattr__(self, name, value):
-        session = self.__dict__.get("_session")
-        if session is None:
-            super().__setattr__(name, value)
-        elif name in self._parameters or name in self._buffers:
-            old = self._parameters.get(name, self._buffers.get(name))
-            super().__setattr__(name, value)
-            number = session.twin_of.pop(id(old), None)
-            if number is not None and isinstance(value, torch.Tensor):
-                session.twins[number], session.twin_of[id(value)], session.equal[number] = value, number, None
-        else:
-            if name == "training":
-                self.__dict__["training"] = value
-            session.ask("set", self, name, value)
-
-    def __deepcopy__(self, memo):
-        return self._session.ask("copy", self)
-
-
-def _operator(name: str):
-    """The method of a stand-in that asks for an operator."""
-
-    def method(self, *args):
-        __tracebackhide__ = True
-        if name in COMPUTING and not type(self)._asked_for:
-            return NotImplemented
-        if name in ("eq", *COMPARING):
-            other = args[0]
-            if self is other and name == "eq":
-                return True
-            if not (type(self)._asked_for and isinstance(other, RemoteObject) and type(other)._asked_for):
-                return NotImplemented
-        if name == "contains" and not type(self)._asked_for:  # an object could say that it holds everything
-            return any(x == args[0] for x in self)
-        if name == "next":
-            found = self._session.ask("next", self)
-            if type(found) is not list or len(found) > 1:
-                raise self._session.lose(f"{NO_ANSWER}.")
-            if not found:
-                raise StopIteration
-            return found[0]
-        found = self._session.ask("operate", name, self, list(args))
-        if name in ("repr", "str") and type(found) is not str:
-            return f"<{type(self).__name__} object>"
-        return bool(found) if name in ("bool", "contains") and not _is_stand_in(found) else found
-
-    method.__name__ = f"__{name}__"
-    return method
-
-
-def _new_class(name: str, bases: tuple, doc: str | None) -> type:
-    bases = bases or (RemoteObject,)
-    names = {"__module__": "__main__", "__doc__": doc, "__qualname__": name}
-    if not any(issubclass(base, RemoteObject | RemoteModule) for base in bases):
-        names["__getattr__"] = RemoteObject.__getattr__
-    for some in (bases, bases[:1]):
-        with suppress(TypeError):
-            return RemoteType(name, some, dict(names))
-    return RemoteType(name, (RemoteObject,), names)
-
-
-def _unknown(name: str) -> type:
-    return RemoteType(name, (RemoteObject,), {"__module__": "builtins", "_asked_for": False} | _iteration())
-
-
-def _iteration() -> dict:
-    return {"__iter__": lambda self: self, "__next__": _operator("next")}
-
-
-def _base(kind) -> type | None:
-    """What a stand-in's class can have as a base here."""
-    if not isinstance(kind, type) or kind is object:
-        return None
-    if isinstance(kind, RemoteType) or kind in PLAIN or issubclass(kind, BaseException):
-        return kind if kind is not bool else None
-    return RemoteModule if kind is torch.nn.Module else None
-
-
-def _made(kind: type, name: str, doc: str | None):
-    thing = kind.__new__(kind)
-    thing.__dict__.update(__name__=name, __qualname__=name, __doc__=doc, __module__="__main__")
-    return thing
-
-
-def _is_stand_in(x) -> bool:
-    return isinstance(x, RemoteFunction | RemoteObject | RemoteModule) or (
-        isinstance(type(x), RemoteType) if not isinstance(x, type) else isinstance(x, RemoteType) and "_hold" in x.__dict__
-    )
 
 
 def _subject(what: str, values: tuple) -> str:
@@ -800,32 +619,6 @@ def _subject(what: str, values: tuple) -> str:
     if what == "names":
         name = values[0][0]
     return f"`{name}`" if name else "the answer"
-
-
-def _keep(stand_in, name: str, value) -> None:
-    if isinstance(stand_in, type):
-        type.__setattr__(stand_in, name, value)
-    else:
-        stand_in.__dict__[name] = value
-
-
-def _kept(stand_in, name: str):
-    return stand_in.__dict__.get(name)
-
-
-def _signature(stand_in) -> inspect.Signature:
-    told = stand_in._session.ask("signature", stand_in)
-    parameters = [
-        inspect.Parameter(
-            _name(name), inspect._ParameterKind(kind), default=default if has_default is True else inspect.Parameter.empty
-        )
-        for name, kind, has_default, default in told
-    ]
-    return inspect.Signature(parameters)
-
-
-def _name(x) -> str:
-    return x if type(x) is str and len(x) <= 200 else "name"
 
 
 def _known(module, qualname):
@@ -854,65 +647,6 @@ def _importable(thing) -> tuple[str, str] | None:
             found = getattr(found, part)
         return (module, name) if found is thing else None
     return None
-
-
-# ---------------------------------------------------------------- outputs and errors
-
-
-def outputs(text) -> list[NotebookNode]:
-    """Notebook outputs made anew from what a process sent as JSON; what is no output is left out."""
-    try:
-        told = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return []
-    found, room = [], OUTPUT_LIMIT
-    for output in told if isinstance(told, list) else []:
-        made = _output(output) if isinstance(output, dict) else None
-        room -= len(json.dumps(made)) if made is not None else 0
-        if made is not None and room > 0:
-            found.append(made)
-    return found
-
-
-def _output(told: dict) -> NotebookNode | None:
-    kind = told.get("output_type")
-    if kind == "stream":
-        name = told.get("name")
-        return new_output("stream", name=name if name in ("stdout", "stderr") else "stdout", text=_printed(told.get("text")))
-    if kind == "error":
-        lines = told.get("traceback")
-        lines = [_printed(line) for line in lines[:200]] if isinstance(lines, list) else []
-        return _error(_printed(told.get("ename")), _printed(told.get("evalue")), lines)
-    if kind in ("display_data", "execute_result"):
-        data = told.get("data")
-        if not isinstance(data, dict):
-            return None
-        data = {
-            _printed(mime): _whole(value) if _is_json(mime) else _printed(value)
-            for mime, value in data.items()
-            if isinstance(mime, str)
-        }
-        return result(data) if kind == "execute_result" else new_output(kind, data=data, metadata={})
-    return None
-
-
-def _is_json(mime: str) -> bool:
-    return re.fullmatch(r"application/(json|(vnd\.)?[\w.+-]+\+json)", mime) is not None
-
-
-def _whole(x):
-    """A value of JSON without halves of characters, which no file can hold."""
-    return json.loads(json.dumps(x, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _printed(x) -> str:
-    if isinstance(x, list):
-        x = "".join(map(str, x))
-    return str("" if x is None else x).encode("utf-8", "replace").decode()
-
-
-def _error(name: str, text: str, lines: list[str] | None = None) -> NotebookNode:
-    return new_output("error", ename=name, evalue=text, traceback=lines or [text])
 
 
 def _line(source: str, number: int) -> str | None:

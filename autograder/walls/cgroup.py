@@ -8,7 +8,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from autograder.confined.sandbox import NOBODY, Limits
+from autograder.limits import Limits
+from autograder.walls.steps import NOBODY
 
 CONTROLLERS = {"memory", "pids"}
 

@@ -20,7 +20,8 @@ from collections import Counter
 
 import torch
 
-from autograder.wire.values import frames, values as wire
+from autograder.wire import frames
+from autograder.wire import values as wire
 from autograder.wire.frames import WireError
 from autograder.wire.values import Decoder, Encoder
 

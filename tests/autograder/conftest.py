@@ -14,10 +14,11 @@ from nbgrader import api
 
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id
 from autograder.authoring.check import check_chapter
-from autograder.engine.engine import Limits, run_notebook
-from autograder.grading.merge import merge
 from autograder.authoring.release import release
 from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Limits(cell=20, notebook=60)

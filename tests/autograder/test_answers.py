@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from autograder.authoring.answers import explainer, load, misconception
+from autograder.authoring.answers import load
+from autograder.authoring.misconceptions import explainer, misconception
 from course import checks
 from course.checks import Exercise, check
 

@@ -13,11 +13,12 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from autograder.authoring.chapters import grade_id
-from autograder.engine.engine import Limits, run_notebook
-from autograder.grading.merge import merge
 from autograder.authoring.release import release
-from autograder.confined.sandbox import SandboxError
 from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 from tests.autograder.conftest import header, make_course, nbgrader, toy_cells
 
 LIMITS = Limits(call=1, cell=4, notebook=30, memory=1 << 30)

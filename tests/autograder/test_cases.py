@@ -16,8 +16,10 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
 from autograder.authoring.course_folder import Release, sheets
-from autograder.grading.grade import Book, Options, grade
-from autograder.confined.sandbox import Limits
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
 
 TEST_MEAN = """assert mean([1, 3]) == 2
 ### BEGIN HIDDEN TESTS

@@ -4,7 +4,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.authoring.chapters import (
-    CourseError,
     bound_names,
     exercise_id,
     find_chapters,
@@ -14,6 +13,7 @@ from autograder.authoring.chapters import (
     slug,
     without_regions,
 )
+from autograder.errors import CourseError
 
 
 def test_exercises_are_found_with_their_cells(toy):

@@ -3,8 +3,8 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.authoring.chapters import CourseError
 from autograder.authoring.check import check_chapter
+from autograder.errors import CourseError
 
 
 @pytest.fixture(autouse=True)

@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.confined import sandbox
-from autograder.walls import syscalls
 from autograder.authoring.chapters import grade_id
-from autograder.engine.engine import Limits, run_notebook
-from autograder.grading.merge import merge
 from autograder.authoring.release import release
-from autograder.confined.sandbox import SandboxError, confine_tests
 from autograder.authoring.scoring import score
+from autograder.confined import sandbox
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
+from autograder.trusted.confinement import confine_tests
+from autograder.walls import syscalls
 from tests.autograder.conftest import make_course, nbgrader, toy_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no namespaces")
@@ -181,14 +183,14 @@ def test_the_engine_does_not_go_on_without_the_wall(tmp_path, monkeypatch):
 import sys
 sys.path[:0] = [{str(tmp_path)!r}, {str(HERE.parents[2])!r}]
 from pathlib import Path
-from autograder.engine.engine import engine
+from autograder.engine import supervisor
 from autograder.authoring.chapters import find_chapters
 from autograder.grading.merge import merge
 from autograder.confined.sandbox import SandboxError
 chapter = find_chapters(Path({str(tmp_path)!r}))[0]
-engine.student_template = lambda sandbox: None
+supervisor.student_template = lambda sandbox: None
 try:
-    engine.run_notebook(merge(chapter, chapter.notebook).notebook, chapter, 1)
+    supervisor.run_notebook(merge(chapter, chapter.notebook).notebook, chapter, 1)
 except SandboxError as error:
     print(error.part)
 """

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder.doors import ask, daemon
 from autograder.authoring.chapters import grade_id
-from autograder.grading.merge import merge
-from autograder.confined.sandbox import Limits
 from autograder.authoring.scoring import score
+from autograder.doors import ask, daemon
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,15 @@ import nbformat
 import pytest
 from markupsafe import escape
 
-from autograder.doors import demo
 from autograder.authoring.answers import load
 from autograder.authoring.chapters import bound_names, find_chapters
+from autograder.doors import demo
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
 from autograder.pages.feedback import write_feedback
-from autograder.grading.grade import Book, Options, grade
-from autograder.trusted.plan import uses
 from autograder.pages.report import collect, write_scores
+from autograder.trusted.plan import uses
 
 ROOT = Path(__file__).resolve().parents[2]
 WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is_file()]

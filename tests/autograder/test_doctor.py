@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.doors import cli, doctor
-from autograder.walls import cgroup
 from autograder.doors.doctor import Finding, possible
-from autograder.confined.sandbox import Limits
 from autograder.engine.student import Template
+from autograder.limits import Limits
+from autograder.walls import cgroup
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,9 +13,12 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
-from autograder.authoring.chapters import CourseError, find_chapters, grade_id
+from autograder.authoring.chapters import find_chapters, grade_id
 from autograder.doors.cli import app
-from autograder.grading.grade import Book, Options, grade
+from autograder.errors import CourseError
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
 
 SEED = Options(seed=1)
 

@@ -13,11 +13,13 @@ import pytest
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 
+from autograder.authoring.chapters import find_chapters
+from autograder.errors import CourseError
 from autograder.grading import intake
-from autograder.authoring.chapters import CourseError, find_chapters
-from autograder.grading.grade import Book
-from autograder.grading.intake import collect, find_notebook, handed_in, received, record_of, stage
+from autograder.grading.gradebook import Book
+from autograder.grading.intake import collect
 from autograder.grading.roster import class_list
+from autograder.grading.submitted import find_notebook, handed_in, received, record_of, stage
 
 NOTEBOOK = "ch99_toy.ipynb"
 

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.grading import intake, merge
-from autograder.authoring.chapters import CourseError, find_chapters
+from autograder.authoring.chapters import find_chapters
 from autograder.authoring.course_folder import Release
-from autograder.grading.grade import Found, Taken
-from autograder.grading.intake import collect, handed_in
+from autograder.errors import CourseError
+from autograder.grading import intake, merge
+from autograder.grading.intake import collect
+from autograder.grading.submission import Found, Taken
+from autograder.grading.submitted import handed_in
 
 NOTEBOOK = "ch99_toy.ipynb"
 CODECS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]

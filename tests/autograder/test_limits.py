@@ -10,10 +10,11 @@ import pytest
 
 from autograder.grading import grade as grading
 from autograder.grading import rerun
-from autograder.pages import report
-from autograder.grading.grade import Options, grade
+from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
-from autograder.confined.sandbox import Limits
+from autograder.grading.submission import Options
+from autograder.limits import Limits
+from autograder.pages import report
 from autograder.trusted.session import Session
 from course.checks import Stopped
 from tests.autograder.test_grade import answered, copy_of, hand_in, scores

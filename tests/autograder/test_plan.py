@@ -3,10 +3,10 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.trusted.runner import plan
-from autograder.trusted.plan import Cell
 from autograder.authoring.release import release
-from autograder.confined.server import randomness
+from autograder.trusted import plan
+from autograder.trusted.plan import Cell
+from autograder.wire.kinds import randomness
 from autograder.wire.shell import make_shell
 from tests.autograder.conftest import RIGHT, HandIn
 

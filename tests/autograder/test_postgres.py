@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from autograder.authoring.chapters import find_chapters, grade_id
 from autograder.doors.cli import app
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book, GradebookError
+from autograder.grading.submission import Options
 from autograder.pages.feedback import write_feedback
-from autograder.grading.grade import Book, Options, grade
-from autograder.grading.gradebook import GradebookError
 from book.tools import find
 
 ANSWERS = {

@@ -10,8 +10,9 @@ import nbformat
 import pytest
 
 from autograder.authoring.bundle import FOLDER, bundle
-from autograder.authoring.chapters import CourseError, find_chapters, grade_id
+from autograder.authoring.chapters import find_chapters, grade_id
 from autograder.authoring.release import _different, leaks, release, secrets, stale
+from autograder.errors import CourseError
 
 ROOT_FILES = {"README.md", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT"}
 

@@ -11,10 +11,12 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.grading import grade as module
 from autograder.authoring.chapters import find_chapters, grade_id
-from autograder.engine.engine import Limits
-from autograder.grading.grade import Book, Options, grade
+from autograder.grading import grade as module
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
 
 DOUBLES = ["def double(x):\n    return x + x", "def double(x):\n    return x * x", "def double(x):\n    return x"]
 

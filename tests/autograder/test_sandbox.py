@@ -14,9 +14,11 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from autograder.walls import syscalls
-from autograder.confined.sandbox import Limits, SandboxError, environment_paths
 from autograder.engine.student import Template
+from autograder.errors import SandboxError
+from autograder.limits import Limits
+from autograder.walls import syscalls
+from autograder.walls.steps import environment_paths
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
 

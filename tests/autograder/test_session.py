@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.authoring.answers import same
-from autograder.engine.engine import student_template
-from autograder.confined.sandbox import Limits
+from autograder.authoring.misconceptions import same
+from autograder.engine.supervisor import student_template
+from autograder.limits import Limits
 from autograder.trusted.session import Session
 from autograder.wire.shell import make_shell
 from course import checks

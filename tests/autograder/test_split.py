@@ -7,13 +7,14 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.trusted.runner import plan
-from autograder.authoring.answers import explainer, load
+from autograder.authoring.answers import load
 from autograder.authoring.chapters import find_chapters, grade_id, tags
-from autograder.engine.engine import run_notebook
-from autograder.grading.merge import merge
-from autograder.confined.server import randomness
+from autograder.authoring.misconceptions import explainer
 from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.grading.merge import merge
+from autograder.trusted import plan
+from autograder.wire.kinds import randomness
 from autograder.wire.shell import make_shell
 from course import checks
 from tests.autograder.conftest import ROOT

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from autograder.authoring.chapters import CourseError
-from autograder.confined.sandbox import KINDS, Limits, SandboxError
-from autograder.engine.student import DEPTH, FILES, Template, pack
 from autograder.confined.template import words
+from autograder.engine.student import DEPTH, FILES, Template, pack
+from autograder.errors import CourseError, SandboxError
+from autograder.limits import KINDS, Limits
 from tests.autograder.inside import Asked
 
 SERVE = "tests.autograder.inside:serve"

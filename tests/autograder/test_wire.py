@@ -19,7 +19,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.wire.values import frames, values as wire
+from autograder.wire import frames
+from autograder.wire import values as wire
 from autograder.wire.frames import Closed, Late, WireError
 from autograder.wire.values import Decoder, Encoder
 from course.checks import difference

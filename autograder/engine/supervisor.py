@@ -23,11 +23,12 @@ from pathlib import Path
 from nbformat import NotebookNode, from_dict, v4
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.wire.values import frames
-from autograder.authoring.chapters import Chapter, CourseError, grade_id, tags
+from autograder.authoring.chapters import Chapter, grade_id, tags
 from autograder.engine.paths import shortened
-from autograder.confined.sandbox import Limits, SandboxError
 from autograder.engine.student import NotStarted, Student, Template
+from autograder.errors import CourseError, SandboxError
+from autograder.limits import Limits
+from autograder.wire import frames
 
 __all__ = ["Limits", "run_notebook", "warm_up"]
 
