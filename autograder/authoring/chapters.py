@@ -10,6 +10,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.errors import CourseError
+
 HEADER = re.compile(
     r"\*\*Exercise (?P<id>\S+)\*\* · (?P<points>\d+) points? · (?P<stars>★{1,5}) · (?P<minutes>\d+) min · (?P<form>\w+)"
 )
@@ -18,10 +20,6 @@ FORMS = ("code", "numeric", "choice", "order", "derivation", "property", "predic
 RUN_WHAT_IS_BELOW = ("capture", "prun", "time", "timeit")  # cell magics whose cell is Python
 MAGICS, LONGEST = 100, 20_000  # lines with %, ! or ?, and characters, of a cell that is read as IPython does: once for each line
 REGION = r"^[^\n]*### BEGIN {0}[^\n]*\n(?P<inside>.*?)^[^\n]*### END {0}[^\n]*$"
-
-
-class CourseError(Exception):
-    """Something about the course or a submission that the person at the keyboard can mend."""
 
 
 @dataclass(frozen=True)

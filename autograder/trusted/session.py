@@ -543,7 +543,7 @@ class Session(Peer):
             self.stand_ins[number] = found
         return found
 
-    def keep(self, stand_in, number: int) -> None:
+    def _keep(self, stand_in, number: int) -> None:
         for name, value in (
             ("_session", self),
             ("_hold", self.hold(number)),
