@@ -16,13 +16,15 @@ import os
 import platform
 import resource
 import signal
+import socket
 import sys
+import tempfile
 from pathlib import Path
 
 from autograder.confined.guard import OPEN
 from autograder.errors import SandboxError
-from autograder.limits import Limits, address_space, set_limits
-from autograder.walls import syscalls
+from autograder.limits import KINDS, Limits, address_space, set_limits
+from autograder.walls import cgroup, syscalls
 from autograder.walls.steps import PACKAGE, STUDENT, TOP, become_nobody, enter_user_namespace, environment_paths, needs
 
 WORK = "/tmp/notebook"  # the working folder of a student in the sandbox
@@ -208,3 +210,153 @@ def lock() -> None:
         syscalls.die_with_parent(signal.SIGKILL)  # a change of capabilities may have cleared it
     with needs("a filter of system calls (seccomp)"):
         syscalls.refuse_system_calls()
+
+
+# ---------------------------------------------------------------- what the template uses
+
+
+class Sandbox:
+    """The full one, step by step as the template takes them.
+
+    Attributes:
+        group: the control group of the template, if one is allowed here.
+        sees_memory: whether what children use together can be seen, and is to be watched.
+    """
+
+    sees_memory = True
+
+    def __init__(self):
+        self._groups: cgroup.Groups | None = None
+        self._own = -1  # the open file of the template's own pid namespace
+
+    @property
+    def group(self) -> str | None:
+        return str(self._groups.path) if self._groups else None
+
+    def enter(self, control: socket.socket) -> None:
+        """Go on in the sandbox, as the first process of its pid namespace; the process that was waits for its end."""
+        self._groups = cgroup.enter()
+        enter_view()
+        pid = os.fork()
+        if pid:
+            control.close()
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0x7F)
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        enter_processes()
+
+    def folder(self) -> str | None:
+        """A working folder for a child; None if it makes its own, which nobody else sees."""
+        return None
+
+    def before_fork(self, name: str, limits: Limits) -> None:
+        """Raises OSError."""
+        if self._groups:
+            self._groups.make(name, limits)
+        syscalls.unshare(syscalls.CLONE_NEWPID)  # the next child is the first process of a new pid namespace
+
+    def after_fork(self) -> None:
+        """In the template."""
+        syscalls.setns(self._own, syscalls.CLONE_NEWPID)
+
+    def join(self, name: str) -> None:
+        """In a child, while all files are open still."""
+        if self._groups:
+            with needs("a control group for a student"):
+                self._groups.join(name)
+
+    def enter_child(self, limits: Limits, folder: str | None) -> None:
+        """In a child: everything but what `lock` does."""
+        enter(limits)
+
+    def lock(self) -> None:
+        """In a child, the last step."""
+        lock()
+
+    def processor_time(self, pid: int) -> float | None:
+        """Seconds that a child and what it started have taken; None where that cannot be seen."""
+        return _processor_time(pid, full=True)
+
+    def kill(self, pid: int, ended: bool) -> None:
+        """End a child and all that it started; the end of its first process is that of all."""
+        if not ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+    def end(self, name: str) -> bool:
+        """After a child's end: whether its memory ran out."""
+        return self._groups is not None and self._groups.remove(name)
+
+
+class NoSandbox(Sandbox):
+    """A process of its own with limits, in a folder of its own."""
+
+    sees_memory = False
+
+    def enter(self, control: socket.socket) -> None:
+        pass
+
+    def folder(self) -> str:
+        return tempfile.mkdtemp(prefix="autograder-")
+
+    def before_fork(self, name: str, limits: Limits) -> None:
+        pass
+
+    def after_fork(self) -> None:
+        pass
+
+    def enter_child(self, limits: Limits, folder: str | None) -> None:
+        os.chdir(folder)
+        set_limits(limits)
+        if sys.platform == "linux":
+            syscalls.die_with_parent(signal.SIGKILL)
+
+    def lock(self) -> None:
+        pass
+
+    def processor_time(self, pid: int) -> float | None:
+        return _processor_time(pid, full=False)
+
+    def kill(self, pid: int, ended: bool) -> None:
+        for stop in (os.kill, os.killpg):  # what it started may live on
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                stop(pid, signal.SIGKILL)
+
+
+SANDBOXES = dict(zip(KINDS, (Sandbox, NoSandbox), strict=True))
+
+
+def memory_by_child() -> dict[int, int]:
+    """Bytes of memory of the pid namespaces below this process' own, without what they share with it.
+
+    The keys are the pids, as seen here, of their first processes.
+    """
+    own = _resident("self")
+    first: dict[int, int] = {}
+    used: dict[int, int] = {}
+    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        with contextlib.suppress(OSError, ValueError):
+            space = os.stat(f"/proc/{name}/ns/pid").st_ino
+            used[space] = used.get(space, 0) + max(0, _resident(name) - own)
+            if Path(f"/proc/{name}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "1":
+                first[space] = int(name)
+    return {first[space]: size for space, size in used.items() if space in first}
+
+
+def _resident(process: str) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _processor_time(child: int, full: bool) -> float | None:
+    """Seconds that a child and what it started have taken: its pid namespace, or its session where there is none.
+
+    None where there is no /proc.
+    """
+    ticks = None
+    with contextlib.suppress(OSError):
+        own = os.stat(f"/proc/{child}/ns/pid").st_ino
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError, ValueError):  # it has just ended
+                told = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+                if os.stat(f"/proc/{name}/ns/pid").st_ino == own if full else int(told[3]) == child:
+                    ticks = (ticks or 0) + sum(map(int, told[11:15]))
+    return None if ticks is None else ticks / os.sysconf("SC_CLK_TCK")

@@ -20,15 +20,13 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
-from autograder.confined import sandbox
 from autograder.confined.guard import modules
+from autograder.confined.sandbox import SANDBOXES, Sandbox, memory_by_child
 from autograder.errors import SandboxError
 from autograder.limits import Limits
-from autograder.walls import cgroup, syscalls
+from autograder.walls.steps import environment_paths
 
 WARM = (
     "IPython.core.interactiveshell",
@@ -55,12 +53,13 @@ def main() -> NoReturn:
     config = json.loads(sys.stdin.readline())
     control = socket.socket(fileno=config["control"])
     parent = os.pidfd_open(os.getppid()) if hasattr(os, "pidfd_open") else None
-    full = config["sandbox"] == "full"
+    sandbox = SANDBOXES[config["sandbox"]]()
     try:
         if config["matplotlib"]:
             os.environ["MPLCONFIGDIR"] = config["matplotlib"]
         serve = _imported(config["serve"])
-        groups, own = _enter(control) if full else (None, None)
+        _one_thread()  # the kernel wants it for namespaces, and a fork later on
+        sandbox.enter(control)
         _warm()
     except SandboxError as error:
         _send(control, {"part": error.part, "why": error.why})
@@ -68,8 +67,8 @@ def main() -> NoReturn:
     except Exception as error:
         _send(control, {"error": f"{type(error).__name__}: {error}"})
         os._exit(1)
-    _send(control, {"group": str(groups.path) if groups else None})
-    Children(serve, groups, own).answer(control, parent)
+    _send(control, {"group": sandbox.group})
+    Children(serve, sandbox).answer(control, parent)
     os._exit(0)
 
 
@@ -92,29 +91,11 @@ def _imported(serve: str) -> Callable[[socket.socket], None]:
     return getattr(found, function)
 
 
-def _enter(control: socket.socket) -> tuple[cgroup.Groups | None, int]:
-    """Go on in the sandbox, as the first process of its pid namespace; the process that was waits for its end.
-
-    Returns:
-        Where students get control groups, if that is allowed here, and the open file of the pid namespace.
-    """
-    _one_thread()  # the kernel wants it too
-    groups = cgroup.enter()
-    sandbox.enter_view()
-    pid = os.fork()
-    if pid:
-        control.close()
-        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0x7F)
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
-    sandbox.enter_processes()
-    return groups, own
-
-
 def _warm() -> None:
     """Load what the first figure would load, which shows too that the sandbox holds all of it."""
     from matplotlib import pyplot
 
-    shown = sandbox.environment_paths()
+    shown = environment_paths()
     course = os.path.dirname(os.path.dirname(sys.modules["course"].__file__))
     inside = [path for path in sys.path if path == course or any(path == top or path.startswith(f"{top}/") for top in shown)]
     sys.path[:] = ["", *dict.fromkeys(inside)]
@@ -145,14 +126,13 @@ class Children:
 
     Args:
         serve: what they call with their socket.
-        groups: where each gets a control group, if that is allowed here.
-        own: the open file of the template's own pid namespace; None without a sandbox.
+        sandbox: the one that this process has entered.
     """
 
-    def __init__(self, serve: Callable[[socket.socket], None], groups: cgroup.Groups | None, own: int | None):
-        self._serve, self._groups, self._own, self._full = serve, groups, own, own is not None
+    def __init__(self, serve: Callable[[socket.socket], None], sandbox: Sandbox):
+        self._serve, self._sandbox = serve, sandbox
         self._count = 0
-        self._names: dict[int, str] = {}  # of the groups of those not buried, by pid
+        self._names: dict[int, str] = {}  # of those not buried, by pid
         self._folders: dict[int, str | None] = {}  # of those not buried, by pid
         self._limits: dict[int, Limits] = {}
         self._greedy: set[int] = set()  # ended for the memory that they used
@@ -163,7 +143,7 @@ class Children:
         for file in [control] if parent is None else [control, parent]:
             watched.register(file, select.POLLIN)
         while True:
-            ready = [number for number, _ in watched.poll(1000 * _WATCH if self._folders and self._full else None)]
+            ready = [number for number, _ in watched.poll(1000 * _WATCH if self._folders and self._sandbox.sees_memory else None)]
             if not ready:
                 self._watch_memory()
                 continue
@@ -184,7 +164,7 @@ class Children:
             if "kill" in request:
                 return {"end": self.end(request["kill"], kill=True)}
             if "time of" in request:
-                return {"seconds": processor_time(request["time of"], self._full)}
+                return {"seconds": self._sandbox.processor_time(request["time of"])}
             return {"end": self.end(request["end of"], kill=False)}
         except SandboxError as error:
             return {"part": error.part, "why": error.why}
@@ -197,24 +177,18 @@ class Children:
         Raises:
             SandboxError, OSError: what went wrong on its way there.
         """
-        folder = None if self._full else tempfile.mkdtemp(prefix="autograder-")
+        folder = self._sandbox.folder()
         reader, writer = os.pipe()
         self._count += 1
         name = f"student-{self._count}"
-        if self._groups:
-            self._groups.make(name, limits)
-        if self._full:
-            syscalls.unshare(syscalls.CLONE_NEWPID)  # the next child is the first process of a new pid namespace
+        self._sandbox.before_fork(name, limits)
         try:
             pid = os.fork()
             if pid == 0:
-                _child(
-                    limits, folder, [connection, packed, writer], self._serve, self._groups and partial(self._groups.join, name)
-                )
+                _child(limits, folder, [connection, packed, writer], self._serve, self._sandbox, name)
         finally:
             os.close(writer)
-            if self._full:
-                syscalls.setns(self._own, syscalls.CLONE_NEWPID)
+            self._sandbox.after_fork()
         self._folders[pid], self._limits[pid], self._names[pid] = folder, limits, name
         with open(reader, "rb") as file:
             told = file.read()
@@ -229,17 +203,13 @@ class Children:
         found, status, usage = os.wait4(pid, os.WNOHANG)
         if not found and not kill:
             return None
-        for stop in (os.kill, os.killpg):  # in the sandbox the end of its first process is that of all
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                if not found or not self._full:
-                    stop(pid, signal.SIGKILL)
+        self._sandbox.kill(pid, ended=bool(found))
         if not found:
             os.waitpid(pid, 0)
         limits, folder, name = self._limits.pop(pid), self._folders.pop(pid), self._names.pop(pid)
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
-        greedy = self._groups is not None and self._groups.remove(name)
-        if greedy or pid in self._greedy:
+        if self._sandbox.end(name) or pid in self._greedy:
             self._greedy.discard(pid)
             return f"was ended: it and what it started used more than {limits.memory >> 20} MB of memory"
         if found and status == signal.SIGKILL and usage.ru_utime + usage.ru_stime > limits.processor - 1:
@@ -254,43 +224,6 @@ class Children:
             if pid in self._limits and used > self._limits[pid].memory:
                 self._greedy.add(pid)
                 os.kill(pid, signal.SIGKILL)
-
-
-def memory_by_child() -> dict[int, int]:
-    """Bytes of memory of the pid namespaces below this process' own, without what they share with it.
-
-    The keys are the pids, as seen here, of their first processes.
-    """
-    own = _resident("self")
-    first: dict[int, int] = {}
-    used: dict[int, int] = {}
-    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
-        with contextlib.suppress(OSError, ValueError):
-            space = os.stat(f"/proc/{name}/ns/pid").st_ino
-            used[space] = used.get(space, 0) + max(0, _resident(name) - own)
-            if Path(f"/proc/{name}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "1":
-                first[space] = int(name)
-    return {first[space]: size for space, size in used.items() if space in first}
-
-
-def processor_time(child: int, full: bool) -> float | None:
-    """Seconds that a child and what it started have taken: its pid namespace, or its session where there is none.
-
-    None where there is no /proc.
-    """
-    ticks = None
-    with contextlib.suppress(OSError):
-        own = os.stat(f"/proc/{child}/ns/pid").st_ino
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError, ValueError):  # it has just ended
-                told = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
-                if os.stat(f"/proc/{name}/ns/pid").st_ino == own if full else int(told[3]) == child:
-                    ticks = (ticks or 0) + sum(map(int, told[11:15]))
-    return None if ticks is None else ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(process: str) -> int:
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def words(status: int) -> str:
@@ -324,28 +257,20 @@ def _child(
     folder: str | None,
     descriptors: list[int],
     serve: Callable[[socket.socket], None],
-    join: Callable[[], None] | None,
+    sandbox: Sandbox,
+    name: str,
 ) -> NoReturn:
     leave = os._exit  # bound before a student can put something else there
     try:
         os.setsid()
-        if join:
-            with sandbox.needs("a control group for a student"):
-                join()
+        sandbox.join(name)
         _keep_only(descriptors)
-        if folder is None:
-            sandbox.enter(limits)
-        else:
-            os.chdir(folder)
-            sandbox.set_limits(limits)
-            if sys.platform == "linux":
-                syscalls.die_with_parent(signal.SIGKILL)
+        sandbox.enter_child(limits, folder)
         os.environ.update(dict.fromkeys(_PLACES, folder or "/tmp"), HOME=os.getcwd())
         tempfile.tempdir = None
         _unpack()
         _seed()
-        if folder is None:
-            sandbox.lock()
+        sandbox.lock()
         os.write(_TOLD, b"in")
         os.close(_TOLD)
     except BaseException as error:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from autograder.confined import sandbox
 from autograder.engine.student import Template
 from autograder.errors import CourseError, SandboxError
-from autograder.limits import Limits
-from autograder.walls import cgroup, syscalls
+from autograder.limits import Limits, set_limits
+from autograder.trusted.confinement import confine_tests, tests_paths
+from autograder.walls import cgroup, steps, syscalls
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def _tried(part: str, step: Callable[[], object], told: str) -> Finding:
 
 def _user_namespace() -> None:
     if os.geteuid() == 0:
-        sandbox.become_nobody()
-    sandbox.enter_user_namespace()
+        steps.become_nobody()
+    steps.enter_user_namespace()
 
 
 def _namespaces() -> None:
@@ -76,7 +77,7 @@ def _namespaces() -> None:
 
 def _view() -> str:
     sandbox.enter_view()
-    return f"{len(sandbox.environment_paths())} paths of the environment, nothing else"
+    return f"{len(steps.environment_paths())} paths of the environment, nothing else"
 
 
 NO_PROC = (
@@ -104,7 +105,7 @@ def _filter() -> str:
 
 
 def _tests() -> str:
-    kept = sandbox.confine_tests(sandbox.tests_paths())
+    kept = confine_tests(tests_paths())
     with contextlib.suppress(PermissionError):
         os.fork()
         raise OSError("the filter lets pass what it should refuse")
@@ -115,7 +116,7 @@ def _tests() -> str:
 
 def _address_space() -> str:
     limits = Limits()
-    sandbox.set_limits(limits)
+    set_limits(limits)
     try:
         mmap.mmap(-1, limits.memory + (1 << 20))  # new addresses, where a bytearray may take what was freed; not touched
     except (MemoryError, OSError):
@@ -126,8 +127,8 @@ def _address_space() -> str:
 PARTS: list[tuple[str, Callable[[], object], str]] = [
     (
         "unprivileged user",
-        lambda: sandbox.become_nobody() if os.geteuid() == 0 else None,
-        f"not root: uid {os.geteuid() or sandbox.NOBODY}",
+        lambda: steps.become_nobody() if os.geteuid() == 0 else None,
+        f"not root: uid {os.geteuid() or steps.NOBODY}",
     ),
     ("user namespace", _user_namespace, ""),
     ("mount, pid, ipc, uts and network namespaces", _namespaces, ""),

@@ -16,12 +16,11 @@ from nbformat.v4 import new_code_cell
 from autograder.authoring.chapters import grade_id
 from autograder.authoring.release import release
 from autograder.authoring.scoring import score
-from autograder.confined import sandbox
 from autograder.engine.supervisor import run_notebook
 from autograder.errors import SandboxError
 from autograder.grading.merge import merge
 from autograder.limits import Limits
-from autograder.trusted.confinement import confine_tests
+from autograder.trusted.confinement import confine_tests, tests_paths
 from autograder.walls import syscalls
 from tests.autograder.conftest import make_course, nbgrader, toy_cells
 
@@ -37,7 +36,7 @@ def confined(do, before=lambda: None):
         try:
             before()
             try:
-                kept = confine_tests([*sandbox.tests_paths(), str(HERE)])
+                kept = confine_tests([*tests_paths(), str(HERE)])
                 told = {"kept": kept, "value": do()}
             except SandboxError as error:
                 told = {"sandbox": error.part}
@@ -186,7 +185,7 @@ from pathlib import Path
 from autograder.engine import supervisor
 from autograder.authoring.chapters import find_chapters
 from autograder.grading.merge import merge
-from autograder.confined.sandbox import SandboxError
+from autograder.errors import SandboxError
 chapter = find_chapters(Path({str(tmp_path)!r}))[0]
 supervisor.student_template = lambda sandbox: None
 try:

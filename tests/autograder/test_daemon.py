@@ -136,6 +136,6 @@ def test_a_daemon_that_does_not_start_says_why(tmp_path, monkeypatch, toy):
 
 
 def test_the_jupyter_server_imports_no_torch():
-    modules = "autograder.doors.dropin, autograder.doors.preprocessors, autograder.pages.feedback, autograder.grading.outputs"
+    modules = "autograder.dropin, autograder.preprocessors, autograder.feedback, autograder.outputs"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ask.HERE.parent).returncode == 0

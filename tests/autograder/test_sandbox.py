@@ -459,7 +459,7 @@ syscalls.refuse_system_calls()
 def test_a_machine_that_refuses_says_so():
     """A container's usual filter refuses namespaces, as students' own filter does."""
     code = f"""{REFUSING}
-from autograder.confined.sandbox import SandboxError
+from autograder.errors import SandboxError
 from autograder.engine.student import Template
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
