@@ -147,7 +147,7 @@ def test_nothing_to_grade_is_told(toy, tmp_path):
 
 
 def test_a_submission_that_cannot_be_graded_stops_nobody(toy, tmp_path, monkeypatch):
-    from autograder.grading import grade as module
+    from autograder.grading import submission as module
 
     chapter = copy_of(toy, tmp_path)
     released = nbformat.read(chapter.release, as_version=4)
@@ -183,7 +183,7 @@ def test_what_stops_a_whole_run_says_so(toy, tmp_path, break_):
 
 @pytest.mark.parametrize("where", ["file", "scratch", "gradebook"])
 def test_no_space_left_stops_with_its_own_code_and_can_go_on(toy, tmp_path, monkeypatch, where):
-    from autograder.grading import grade as module
+    from autograder.grading import submission as module
 
     chapter = copy_of(toy, tmp_path)
     hand_in(chapter, "ada", answered(nbformat.read(chapter.release, as_version=4), **RIGHT))
@@ -195,7 +195,7 @@ def test_no_space_left_stops_with_its_own_code_and_can_go_on(toy, tmp_path, monk
         raise full
 
     with monkeypatch.context() as broken:
-        broken.setattr(*{"file": (module.os, "replace"), "scratch": (module, "stage"), "gradebook": (Book, "store")}[where], fail)
+        broken.setattr(*{"file": (os, "replace"), "scratch": (module, "stage"), "gradebook": (Book, "store")}[where], fail)
         done = CliRunner().invoke(app, ["grade", "--root", str(chapter.root)], env={"COLUMNS": "200", "NO_COLOR": "1"})
     assert done.exit_code == 4 and "run the same command again" in done.output, done.output
     grade([chapter], Book(chapter.root), SEED)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading import grade as grading
-from autograder.grading import rerun
+from autograder.grading import rerun, submission
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
@@ -208,14 +207,14 @@ LOOP = "def double(x):\n    while True:\n        pass"
 @pytest.fixture
 def runs(monkeypatch):
     """Who was run, in order; in a first run a call has 0.1 s, as if the machine were busy."""
-    runs, real = [], grading.run_notebook
+    runs, real = [], submission.run_notebook
 
     def run_notebook(notebook, chapter, seed, limits, *rest):
         who = next(cell.source for cell in notebook.cells if cell.cell_type == "code" and cell.source[:2] == "# ")
         runs.append((who, seed))
         return real(notebook, chapter, seed, Limits(call=0.1 if [w for w, _ in runs].count(who) == 1 else 1.0, **PATIENT), *rest)
 
-    monkeypatch.setattr(grading, "run_notebook", run_notebook)
+    monkeypatch.setattr(submission, "run_notebook", run_notebook)
     return runs
 
 

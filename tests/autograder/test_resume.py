@@ -1,6 +1,7 @@
 """Nothing is run twice without need, and a run that is killed at any moment loses nothing and counts nothing twice."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import find_chapters, grade_id
-from autograder.grading import grade as module
+from autograder.grading import submission as module
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
@@ -144,7 +145,7 @@ def test_what_failed_is_tried_again(chapter, runs, monkeypatch):
 def test_a_kill_between_gradebook_and_file_is_mended(chapter, runs, monkeypatch, step):
     """The two writes of a result: whichever came last, the next run ends with both, once."""
     with monkeypatch.context() as broken:
-        target = (Book, "store") if step == "commit" else (module.os, "replace")
+        target = (Book, "store") if step == "commit" else (os, "replace")
 
         def kill(*_):
             raise KeyboardInterrupt
@@ -173,7 +174,7 @@ import os, random, signal, sys, time
 
 from nbformat import v4
 
-from autograder.grading import grade as module
+from autograder.grading import submission as module
 from autograder.doors.cli import app
 
 POINTS = {"x + x": 3.0, "x * x": 1.0, "x": 0.0}

@@ -14,7 +14,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import find_chapters, grade_id
 from autograder.errors import CourseError
-from autograder.grading import grade as module
+from autograder.grading import submission
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
@@ -75,7 +75,7 @@ def chapter(toy, tmp_path):
 def test_a_worker_that_is_killed_in_the_middle_loses_no_score(workers, chapter, monkeypatch):
     address, processes = workers
     monkeypatch.setattr(cluster, "BATCH", 2)
-    monkeypatch.setattr(module, "run_notebook", lambda *_: 1 / 0)  # nothing may run in this process
+    monkeypatch.setattr(submission, "run_notebook", lambda *_: 1 / 0)  # nothing may run in this process
     done = []
 
     def count(one):

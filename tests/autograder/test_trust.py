@@ -51,7 +51,10 @@ ALLOWED = {
     ("authoring/answers.py", "getsource"): "of answers.py, which the author of the chapter wrote",
     ("authoring/answers.py", "run_path"): "answers.py, before any student's process is there",
     ("authoring/misconceptions.py", "compile"): "an answer of answers.py",
-    ("authoring/misconceptions.py", "exec"): "an answer of answers.py; names that are the student's are values or stand-ins there",
+    (
+        "authoring/misconceptions.py",
+        "exec",
+    ): "an answer of answers.py; names that are the student's are values or stand-ins there",
     ("authoring/check.py", "load"): "answers.py",
     ("doors/demo.py", "load"): "answers.py",
     ("authoring/release.py", "load"): "answers.py",
@@ -66,7 +69,10 @@ ALLOWED = {
     ("wire/frames.py", "unpackb"): "lists, text, bytes and numbers of msgpack; its extensions and maps are refused",
     ("wire/values.py", "frombytes"): "numbers of eight bytes",
     ("grading/merge.py", "deepcopy"): "metadata of the source",
-    ("course/checks.py", "deepcopy"): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
+    (
+        "course/checks.py",
+        "deepcopy",
+    ): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
 }
 
 
