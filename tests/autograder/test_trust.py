@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STUDENTS = {"ban.py", "guard.py", "remote.py", "template.py"}
 """Modules of `autograder` that run in the students' processes, inside the sandbox."""
 MODULES = [path for path in sorted((ROOT / "autograder").glob("*.py")) if path.name not in STUDENTS]
-MODULES += [ROOT / "course/checks.py", ROOT / "course/expressions.py"]
+MODULES += [*sorted((ROOT / "course/checks").glob("*.py")), ROOT / "course/expressions.py"]
 
 BANNED = {
     # Python's own
@@ -61,7 +61,7 @@ ALLOWED = {
     ("frames.py", "unpackb"): "lists, text, bytes and numbers of msgpack; its extensions and maps are refused",
     ("wire.py", "frombytes"): "numbers of eight bytes",
     ("merge.py", "deepcopy"): "metadata of the source",
-    ("checks.py", "deepcopy"): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
+    ("arguments.py", "deepcopy"): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
 }
 
 
