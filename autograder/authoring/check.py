@@ -97,7 +97,7 @@ class Trial:
 
         cells, exercise, test = self.cells, self.exercise, self.cells[self.exercise.test]
         self._reset()
-        checks.explain = explainer(answers, self.before)
+        checks.grader.set(explain=explainer(answers, self.before))
         os.environ[checks.SEED_VARIABLE] = str(seed)
         for between in cells[exercise.answer + 1 : exercise.test]:
             if between.cell_type == "code" and "slow" not in tags(between):
@@ -116,7 +116,7 @@ class Trial:
         from course import checks
 
         self._reset()
-        checks.explain = None
+        checks.grader.set()
         self.shell.run(self.cells[self.exercise.answer].source)
 
     def _reset(self) -> None:

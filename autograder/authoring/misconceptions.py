@@ -8,6 +8,7 @@ from types import CodeType
 from autograder.authoring.answers import Answer
 from autograder.authoring.chapters import SAME_AS
 from course import checks
+from course.checks.words import where_to_read
 
 FURTHER = 2  # observations on other numbers of each of the last calls
 LEAST_OF_TRUTHS = 3  # verdicts that must tell a mistake from a right answer, where all are True or False: these say little
@@ -90,7 +91,7 @@ def same(seen, other, messages_may_differ: bool, exactly: bool = False) -> bool:
 
 
 def explainer(answers: list[Answer], namespace: dict) -> Callable[[checks.Exercise], str | None]:
-    """What `course.checks.explain` is set to while a submission is graded."""
+    """What explains failures while a submission is graded; for `course.checks.grader`."""
 
     def explain(exercise: checks.Exercise) -> str | None:
         try:
@@ -99,6 +100,6 @@ def explainer(answers: list[Answer], namespace: dict) -> Callable[[checks.Exerci
             found = None
         if found is None:
             return None
-        return f"{SAME_AS}{found.sentence}{checks._read(found.see)}"
+        return f"{SAME_AS}{found.sentence}{where_to_read(found.see)}"
 
     return explain

@@ -158,8 +158,8 @@ class Run:
         shell = NotebookShell.instance()
         answers = self.chapter.told
         os.environ[checks.SEED_VARIABLE] = str(self.seed)
-        checks.explain = explainer(self.chapter.answers, shell.user_ns)
-        checks.invoke, checks.refusing, checks.quiet = self.session.called, self.session.refusing, QUIET
+        explain = explainer(self.chapter.answers, shell.user_ns)
+        checks.grader.set(explain=explain, invoke=self.session.called, refusing=self.session.refusing, quiet=QUIET)
         for seed in (random.seed, np.random.seed, torch.default_generator.manual_seed):
             seed(self.seed)
         for name in (signal.SIGPROF, signal.SIGALRM):

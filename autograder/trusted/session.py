@@ -154,7 +154,7 @@ class Session(Peer):
                     self.ask("guard", None)
 
     def called(self, answer, args: tuple, kwargs: dict) -> tuple:
-        """A call of an answer; for `course.checks.invoke`."""
+        """A call of an answer; for `course.checks.grader`."""
         __tracebackhide__ = True
         if not is_stand_in(answer):
             return _invoke(answer, args, kwargs)
@@ -167,7 +167,7 @@ class Session(Peer):
 
     @contextmanager
     def refusing(self, names: tuple[str, ...], file: str | None) -> Iterator[None]:
-        """While answers are held to what their task allows, those of `answers.py` here; for `course.checks.refusing`."""
+        """While answers are held to what their task allows, those of `answers.py` here; for `course.checks.grader`."""
         self.refused = names
         try:
             with _refusing(names, file):

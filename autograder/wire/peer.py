@@ -28,7 +28,7 @@ from autograder.wire.values import Decoder, Encoder
 MESSAGE_LIMIT = 20_000  # characters of an exception's text
 FRAMES = 10  # of a traceback, the innermost
 # Files whose frames say nothing about the answer.
-QUIET = ("/autograder/", "/IPython/", "/course/checks.py", "/site-packages/", sysconfig.get_paths()["stdlib"])
+QUIET = ("/autograder/", "/IPython/", "/course/checks/", "/site-packages/", sysconfig.get_paths()["stdlib"])
 
 
 class Ask:

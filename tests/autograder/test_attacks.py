@@ -329,11 +329,15 @@ def test_exceptions_that_lie_about_themselves(graded):
 
 PATCHES = {
     "what tests compare with": """
-        import builtins, math, operator, numpy.testing
+        import builtins, math, operator, sys, numpy.testing
         import course.checks as checks
         yes = lambda *args, **kwargs: True
         torch.equal = torch.allclose = np.allclose = np.array_equal = np.testing.assert_allclose = math.isclose = operator.eq = yes
-        checks.difference = lambda *args, **kwargs: None
+        for name, module in list(sys.modules.items()):
+            if name.startswith("course.checks"):
+                module.difference, module.like, module.observed = lambda *args, **kwargs: None, yes, yes
+                module.told_of, module.allowed_gaps = str, lambda *args: math.inf
+        checks.grader.set(invoke=lambda answer, args, kwargs: (None, (args, kwargs), None), explain=lambda exercise: "right")
         checks.check = lambda *args, **kwargs: type("C", (), {"__getattr__": lambda self, name: lambda *a, **k: self})()
         checks.Exercise.score = lambda self: 3.0
         checks.Exercise.part = yes

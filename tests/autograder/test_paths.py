@@ -79,4 +79,4 @@ def test_no_page_has_a_path_of_the_machine(perfect):
         torch.__file__,
     ):
         assert str(place) not in text, text[text.index(str(place)) - 300 :][:600]
-    assert "torch/nn/functional.py" in text and "json/decoder.py" in text and "course/checks.py" in text
+    assert "torch/nn/functional.py" in text and "json/decoder.py" in text and "course/checks/__init__.py" in text

@@ -140,7 +140,7 @@ def test_the_bundle_has_what_students_need_and_nothing_else(zipped):
     names = {name.removeprefix(f"{FOLDER}/") for name in zipfile.ZipFile(target).namelist()}
     others = {name for name in names if not name.startswith("course/")}
     assert others == ROOT_FILES | {"chapters/ch99_toy/ch99_toy.ipynb"}
-    assert {"course/checks.py", "course/widgets/library.js"} <= names
+    assert {"course/checks/__init__.py", "course/widgets/library.js"} <= names
     assert not any("answers" in name or "__pycache__" in name for name in names)
 
 

@@ -45,7 +45,7 @@ def in_one_process(chapter, notebook: NotebookNode) -> None:
     run = [cell for cell in cells if cell.index in needed]
     quiet = plan.draw_nothing([cell for cell in run if cell.kind != "test"])
     shell = make_shell()
-    checks.explain = explainer(load(chapter.answers), shell.user_ns)
+    checks.grader.set(explain=explainer(load(chapter.answers), shell.user_ns))
     with contextlib.chdir(chapter.path.parent):
         for cell in run:
             before = randomness()
@@ -57,7 +57,8 @@ def in_one_process(chapter, notebook: NotebookNode) -> None:
 @pytest.fixture
 def seeded(monkeypatch):
     monkeypatch.setenv(checks.SEED_VARIABLE, str(SEED))
-    monkeypatch.setattr(checks, "explain", None)
+    yield
+    checks.grader.set()
 
 
 def told(notebook: NotebookNode) -> dict[str, tuple[float, str]]:

@@ -15,11 +15,11 @@ from autograder.authoring.chapters import find_chapters, grade_id
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ROOT / "autograder"
 MODULES = [path for path in sorted(ROOMS.rglob("*.py")) if path.parent.name != "confined"]  # that one runs in the sandbox
-MODULES += [ROOT / "course/checks.py", ROOT / "course/expressions.py"]
+MODULES += [*sorted((ROOT / "course/checks").glob("*.py")), ROOT / "course/expressions.py"]
 
 
 def name_of(path: Path) -> str:
-    """`wire/frames.py`, `course/checks.py`."""
+    """`wire/frames.py`, `course/expressions.py`."""
     return str(path.relative_to(ROOMS if ROOMS in path.parents else ROOT))
 
 
@@ -70,7 +70,7 @@ ALLOWED = {
     ("wire/values.py", "frombytes"): "numbers of eight bytes",
     ("grading/merge.py", "deepcopy"): "metadata of the source",
     (
-        "course/checks.py",
+        "course/checks/arguments.py",
         "deepcopy",
     ): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
 }
