@@ -430,6 +430,8 @@ for same in (", strict=False", ""):
 # ---------------------------------------------------------------- f01.shapes
 
 right("f01.shapes", "gaed")
+right("f01.shapes", "a, d, e, g")
+right("f01.shapes", ["a", "d", "e", "g"])
 wrong(
     "f01.shapes",
     "ae",

@@ -86,6 +86,8 @@ for same in (2999, 3001):
 # ---------------------------------------------------------------- f02.rates
 
 right("f02.rates", "cba")
+right("f02.rates", "a, b, c")
+right("f02.rates", ["a", "b", "c"])
 right("f02.rates", "ABC")
 wrong(
     "f02.rates",

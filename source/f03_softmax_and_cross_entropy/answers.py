@@ -10,6 +10,8 @@ from autograder.answers import cell, equivalent, right, wrong
 # ---------------------------------------------------------------- f03.invariance
 
 right("f03.invariance", "fca")
+right("f03.invariance", "a, c, f")
+right("f03.invariance", ["a", "c", "f"])
 right("f03.invariance", "ACF")
 wrong(
     "f03.invariance",
