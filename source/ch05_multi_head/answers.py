@@ -491,6 +491,8 @@ def layer_by_layer(loss, n_layers, H):
 
 right("ch05.verdict", "ACE")
 right("ch05.verdict", "eca")
+right("ch05.verdict", "a, c, e")
+right("ch05.verdict", ["a", "c", "e"])
 wrong("ch05.verdict", "acde", "One of your letters speaks of a training run. Nobody made it.", see="remove-a-head")
 wrong(
     "ch05.verdict", "abce", "One of your letters contradicts what was measured: look at the joint removal.", see="remove-a-head"
