@@ -198,13 +198,13 @@ def release(
     dry_run: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a release is stale.")] = False,
 ):
     """Make the students' notebooks, release/, from source/."""
-    from autograder.authoring.release import release as make
     from autograder.authoring.release import stale
+    from autograder.grading.gradebook import publish
 
     for chapter in chosen(names, root):
         try:
             if not dry_run:
-                make(chapter)
+                publish(chapter)
                 console.print(f"{chapter.stem}: written to {chapter.release.parent.relative_to(chapter.root)}")
             elif changed := stale(chapter):
                 stop(f"{chapter.stem}: stale ({', '.join(changed)}); run autograder release {chapter.id}", 1)

@@ -15,7 +15,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release, sheets
+from autograder.authoring.course_folder import sheets
+from autograder.authoring.release import Release
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
