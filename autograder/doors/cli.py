@@ -104,16 +104,36 @@ def run(names: Chapters = None, root: Root = None):
 
 
 @app.command()
+def new(
+    stem: Annotated[str, typer.Argument(help="Such as ch13_attention_maps; its title is in book/reference/chapters.yml.")],
+    root: Root = None,
+):
+    """Make the skeleton of a chapter in every place that a chapter touches (for authors)."""
+    from autograder.authoring.skeleton import new as make
+
+    try:
+        folder = root or find_root()
+        for path in make(folder, stem):
+            console.print(str(path.relative_to(folder)), highlight=False, soft_wrap=True)
+    except CourseError as error:
+        stop(error)
+    console.print(f"next: autograder run {stem.partition('_')[0]}, make tables, autograder release {stem.partition('_')[0]}")
+
+
+@app.command()
 def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     """Try every right and wrong answer of answers.py on the tests of the chapters (for authors).
 
     Right answers must get full points; wrong ones must lose points of their exercise, and the
     feedback must name the misconception. Exits with 1 on any miss.
     """
+    from autograder.authoring.skeleton import missing
+
     chapters = chosen(names, root)
     table = Table(Column("exercise", no_wrap=True), "right\naccepted", "wrong\nrejected", "misconceptions\nnamed", "seconds")
     start, found = time.perf_counter(), []
-    misses, context = [], multiprocessing.get_context("forkserver")
+    misses = [(chapter.stem, told) for chapter in chapters for told in missing(chapter)]
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.doors.warm"])
     with progress() as bar, ProcessPoolExecutor(min(jobs, len(chapters) or 1), mp_context=context) as pool:
         task = bar.add_task("checking", total=len(chapters))
