@@ -40,6 +40,7 @@ from autograder.trusted.stand_ins import (
     made,
     name_of,
     new_class,
+    operator_of,
     unknown_class,
 )
 from autograder.wire import frames, peer
@@ -570,7 +571,7 @@ class Session(Peer):
         for operator in (
             set(operators) & {*READING, *COMPUTING, *COMPARING, "eq", "str", "repr"} if issubclass(kind, RemoteObject) else ()
         ):
-            type.__setattr__(kind, f"__{operator}__", operator(operator))
+            type.__setattr__(kind, f"__{operator}__", operator_of(operator))
         self._keep(kind, number)
         self.classes[number] = kind
         return kind
