@@ -1,9 +1,10 @@
-"""Tokens: bytes, pre-tokens, and byte-pair merges.
+"""Bytes, pre-tokens and byte-pair merges: chapter ch02.
 
-Byte-pair merges for words are from Sennrich, Haddow and Birch (2016), sections 3.1 and 3.2 (arXiv:1508.07909);
-a base of 256 bytes and the cut into pre-tokens are from GPT-2 (Radford et al. 2019, section 2.2).
-A token is a number: ids 0 … 255 are the byte values, id 256 + i is what merge i makes,
-special tokens come last.
+A token is a number: ids 0 … 255 are the byte values, id 256 + i is what merge i makes, special tokens come last.
+
+Source: Sennrich, Haddow and Birch (2016), Neural Machine Translation of Rare Words with Subword Units, sections 3.1 and 3.2,
+for merges in words; Radford et al. (2019), Language Models are Unsupervised Multitask Learners, section 2.2, for a base of 256
+bytes and the cut into pre-tokens.
 """
 
 import csv
@@ -14,6 +15,27 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from course.data import HERE
+
+__all__ = [
+    "BYTES",
+    "PIECES",
+    "Pair",
+    "bits_per_byte",
+    "bpe_decode",
+    "bpe_encode",
+    "bpe_train",
+    "bpe_word",
+    "bpe_word_by_heap",
+    "byte_decode",
+    "byte_encode",
+    "merge_pair",
+    "pair_counts",
+    "parallel",
+    "pretokenize",
+    "special_encode",
+    "tokens_per_byte",
+    "vocabulary",
+]
 
 Pair = tuple[int, int]
 

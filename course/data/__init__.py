@@ -157,8 +157,6 @@ def interval(values: Iterable[float], digits: int | None = None) -> tuple[float,
 
     Raises:
         ValueError: if there are fewer than two values, or one is not finite.
-
-    Source: Student 1908, The probable error of a mean.
     """
     from scipy.special import stdtrit
 
