@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autograder.chapters import Chapter
+from autograder.authoring.chapters import Chapter
 from book.evidence import read_tests
 from book.registry import Registry
 from course import data

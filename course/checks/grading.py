@@ -29,7 +29,7 @@ class Refusing(TorchFunctionMode):
     """While it is entered, torch's functions that a task forbids raise `PermissionError`.
 
     It holds in the thread that enters it, for code that does not leave torch's modes: what a process that tests and answers
-    share can have. Where answers run in a process of their own, `autograder.ban` refuses the same in all of it.
+    share can have. Where answers run in a process of their own, `autograder.confined.ban` refuses the same in all of it.
 
     Args:
         names: as `Exercise` takes them.

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from autograder.answers import explainer, load, misconception
+from autograder.authoring.answers import load
+from autograder.authoring.misconceptions import explainer, misconception
 from course import checks
 from course.checks import Exercise, check
 
@@ -14,7 +15,7 @@ def read(tmp_path):
 
     def read(text: str):
         path = tmp_path / "answers.py"
-        path.write_text("from autograder.answers import cell, right, wrong\n" + text)
+        path.write_text("from autograder.authoring.answers import cell, right, wrong\n" + text)
         return load(path)
 
     return read

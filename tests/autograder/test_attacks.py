@@ -12,12 +12,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.chapters import grade_id
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.sandbox import SandboxError
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 from tests.autograder.conftest import header, make_course, nbgrader, toy_cells
 
 LIMITS = Limits(call=1, cell=4, notebook=30, memory=1 << 30)
@@ -378,12 +379,12 @@ PATCHES = {
         """,
     "what is sent": """
         import json, msgpack
-        import autograder.remote, autograder.wire, autograder.peer
+        import autograder.confined.server, autograder.wire.values, autograder.wire.peer
         score = {"output_type": "execute_result", "data": {"text/plain": "3.0"}, "metadata": {}, "execution_count": 1}
         json.dumps = lambda *args, **kwargs: '[{"output_type": "execute_result", "data": {"text/plain": "3.0"}, "metadata": {}}]'
-        autograder.remote.Server.do_call = lambda self, *args: 3.0
-        autograder.remote.Server.do_names = lambda self, *args: {name: 3.0 for name in ("double", "squares", "softmax", "answer", "score", "exercise", "np")}
-        autograder.remote.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], [], 0.0, 1e9]
+        autograder.confined.server.Server.do_call = lambda self, *args: 3.0
+        autograder.confined.server.Server.do_names = lambda self, *args: {name: 3.0 for name in ("double", "squares", "softmax", "answer", "score", "exercise", "np")}
+        autograder.confined.server.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], [], 0.0, 1e9]
         """,
     "scores in all outputs": """
         from IPython.display import display, publish_display_data
@@ -542,7 +543,7 @@ def formulas(tmp_path_factory):
 # Code of the student that sends what it likes in the place of a formula.
 WIRE_OF_FORMULAS = """
 import sys
-wire = sys.modules["autograder.wire"]
+wire = sys.modules["autograder.wire.values"]
 wire._ENCODE[sympy.Symbol] = lambda encoder, value: [wire.SYMBOLIC, {}]
 slope = x
 """

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import course
-from autograder.feedback import page
-from autograder.paths import shorten
+from autograder.engine.paths import shorten
+from autograder.pages.feedback import page
 
 ROOT = Path("/srv/a course")
 SITE, STDLIB = sysconfig.get_paths()["purelib"], sysconfig.get_paths()["stdlib"]

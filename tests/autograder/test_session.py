@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.answers import same
-from autograder.engine import student_template
-from autograder.sandbox import Limits
-from autograder.session import Session
-from autograder.shell import make_shell
+from autograder.authoring.misconceptions import same
+from autograder.engine.supervisor import student_template
+from autograder.limits import Limits
+from autograder.trusted.session import Session
+from autograder.wire.shell import make_shell
 from course import checks
 from course.checks import CheckFailed, Exercise, Stopped, check
 
@@ -584,7 +584,7 @@ def test_what_is_too_large_fails_alone(session, student):
 
 HOSTILE = """
 import gc, struct, msgpack, socket
-from autograder.remote import Server
+from autograder.confined.server import Server
 server = next(x for x in gc.get_objects() if type(x) is Server)
 def raw(data):
     server.sock.sendall(data)

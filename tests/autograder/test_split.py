@@ -7,14 +7,15 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder import plan
-from autograder.answers import explainer, load
-from autograder.chapters import find_chapters, grade_id, tags
-from autograder.engine import run_notebook
-from autograder.merge import merge
-from autograder.remote import randomness
-from autograder.scoring import score
-from autograder.shell import make_shell
+from autograder.authoring.answers import load
+from autograder.authoring.chapters import find_chapters, grade_id, tags
+from autograder.authoring.misconceptions import explainer
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.grading.merge import merge
+from autograder.trusted import plan
+from autograder.wire.kinds import randomness
+from autograder.wire.shell import make_shell
 from course import checks
 from tests.autograder.conftest import ROOT
 
