@@ -26,7 +26,6 @@ __all__ = [
     "bpe_train",
     "bpe_word",
     "bpe_word_by_heap",
-    "byte_decode",
     "byte_encode",
     "merge_pair",
     "pair_counts",
@@ -52,18 +51,6 @@ PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\
 def byte_encode(text: str) -> list[int]:
     """The UTF-8 bytes of `text`, each a number from 0 to 255."""
     return list(text.encode("utf-8"))
-
-
-def byte_decode(ids: list[int], errors: str = "strict") -> str:
-    """The text whose UTF-8 bytes are `ids`.
-
-    Args:
-        errors: "strict" raises on bytes that are not UTF-8, "replace" writes U+FFFD for them.
-
-    Raises:
-        ValueError: if an id is not a byte, or (strict) if the bytes are not UTF-8.
-    """
-    return bytes(ids).decode("utf-8", errors)
 
 
 def pretokenize(text: str) -> list[str]:
