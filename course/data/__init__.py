@@ -9,7 +9,7 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["add_to_record", "interval", "keep_record", "problems_of_record", "read", "record", "record_path"]
+__all__ = ["HERE", "RECORD", "add_to_record", "interval", "keep_record", "problems_of_record", "read", "record", "record_path"]
 
 HERE = Path(__file__).resolve().parent
 RECORD = {
