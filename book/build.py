@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
-
+import course
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets
 from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
@@ -192,7 +192,12 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
             doctreedir=target / "doctrees",
             noconfig=True,  # no conf.py: all of it is in _config.yml
             path_config=root / "_config.yml",
-            confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
+            confoverrides={
+                "version": course.__version__,
+                "release": course.__version__,
+                "external_toc_path": str(source / "_toc.yml"),
+                "latex_individualpages": False,
+            },
             warningiserror=True,
             keep_going=True,
             quiet=True,

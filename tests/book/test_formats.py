@@ -9,12 +9,13 @@ import pytest
 from bs4 import BeautifulSoup
 from small_course import REFERENCE
 
+import course
 from book import epub, pdf
 from book.articles import mathml, read
 from book.registry import load
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
-FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors"}
+FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors", "version": course.__version__}
 
 
 @pytest.fixture(scope="module")
