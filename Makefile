@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+AUDIT := build/audit
 KNOWN := 'import sys; assert (3, 11) <= sys.version_info < (3, 14), "Python 3.11, 3.12 or 3.13 is needed; name it: make PYTHON=python3.12"'
 PINNED = $(shell grep ^torch== requirements.lock)
 FOR_CPUS = $(shell sed -n 's/.*--index-url //p' README.md)
@@ -90,9 +91,9 @@ lock: $(READY)  ## requirements.lock from what is installed now
 	pip freeze --exclude-editable | sed -E 's/^(torch==[^+]*)\+.*/\1/; s/^([A-Za-z0-9_.-]+) @ .*/\1/; s/^triton==.*/& ; sys_platform == "linux"/' > requirements.lock
 
 audit:  ## are there known vulnerabilities in what requirements.lock pins? pip-audit asks the package index
-	$(PYTHON) -m venv build/audit
-	build/audit/bin/pip install --quiet pip-audit
-	build/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement requirements.lock
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/pip install --quiet pip-audit
+	$(AUDIT)/bin/python -m pip_audit --strict --disable-pip --no-deps --requirement requirements.lock
 
 clean:  ## remove build/ and .venv
 	rm -rf build .venv

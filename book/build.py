@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+
 import course
 from autograder.chapters import Chapter, CourseError, find_chapters
 from autograder.release import secrets

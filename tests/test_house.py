@@ -8,8 +8,10 @@ import subprocess
 import tomllib
 import zipfile
 
+import check_jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import autograder
 import course
@@ -136,8 +138,8 @@ IGNORED = ["--ignore=DL3008", "--ignore=DL3013", "--ignore=DL3066"]
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_files_of_a_known_form_have_it(schema):
     files = sorted(ROOT.glob(SCHEMAS[schema]))
-    done = subprocess.run(["check-jsonschema", "--builtin-schema", schema, *files], capture_output=True, text=True)
-    assert files and done.returncode == 0, done.stdout + done.stderr
+    done = CliRunner().invoke(check_jsonschema.main, ["--builtin-schema", schema, *map(str, files)])
+    assert files and done.exit_code == 0, done.output
 
 
 def test_workflows_have_no_known_weakness():
@@ -177,6 +179,19 @@ def test_all_tests_run_on_each_python_that_is_promised():
 def test_the_newest_versions_are_of_all_extras_but_those_named_by_hand():
     (extras,) = re.findall(r"--editable '\.\[(.*)\]'", (ROOT / "Makefile").read_text())
     assert set(extras.split(",")) == set(PROJECT["optional-dependencies"]) - {"real-models"}
+
+
+def test_make_takes_torch_for_cpus_from_where_readme_says():
+    """Without TORCH=cpu it is pip's own."""
+    (line,) = re.findall(r"^\.venv/bin/pip install .* --index-url (\S+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    for target in ("setup", "newest"):
+        command = ["make", "--dry-run", "--always-make", target]
+        asked = {
+            torch: subprocess.run([*command, f"TORCH={torch}"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+            for torch in ("cpu", "")
+        }
+        assert 'if [ "cpu" = cpu ]; then .venv/bin/pip install --quiet torch' in asked["cpu"]
+        assert f" --index-url {line}; fi" in asked["cpu"] and 'if [ "" = cpu ]' in asked[""]
 
 
 # ---------------------------------------------------------------- images
