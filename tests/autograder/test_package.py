@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -76,9 +77,11 @@ def test_both_readmes_give_the_line_for_a_machine_without_a_gpu(unpacked):
 
 
 def test_the_zip_installs_all_of_the_course(unpacked, python):
-    code = "import course; print(course.__file__)"
+    code = "import course; print(course.__version__); print(course.__file__)"
     told = subprocess.run([python, "-c", code], cwd=unpacked / "chapters", capture_output=True, text=True, env=ENVIRONMENT)
-    installed = Path(told.stdout.strip()).parent
+    version, file = told.stdout.splitlines()
+    installed = Path(file).parent
+    assert version == tomllib.loads((unpacked / "pyproject.toml").read_text())["project"]["version"]
     assert installed.is_relative_to(python.parents[1]), told
     there = {f"course/{p.relative_to(installed).as_posix()}" for p in installed.rglob("*") if p.is_file() and p.suffix != ".pyc"}
     assert there == files_of("course")
