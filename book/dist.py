@@ -12,9 +12,10 @@ import sys
 import tomllib
 from pathlib import Path
 
-from autograder.bundle import FOLDER, bundle
-from autograder.chapters import CourseError, find_chapters
-from autograder.release import stale
+from autograder.authoring.bundle import FOLDER, bundle
+from autograder.authoring.chapters import find_chapters
+from autograder.authoring.release import stale
+from autograder.errors import CourseError
 from book import epub, pdf
 from book.registry import ROOT
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 import autograder
 import course
-from autograder.bundle import FOLDER, bundle
-from autograder.chapters import find_chapters
+from autograder.authoring.bundle import FOLDER, bundle
+from autograder.authoring.chapters import find_chapters
 from book import dist
 from book.registry import ROOT
 
