@@ -27,12 +27,28 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
+import autograder
 from autograder.authoring.chapters import Chapter, find_chapters, find_root
 from autograder.errors import CourseError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Release, check and grade the chapters of the course, beside nbgrader."
 )
+
+
+def show_version(wanted: bool):
+    if wanted:
+        typer.echo(f"autograder {autograder.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which version this is, and end.")
+    ] = False,
+):
+    pass
 
 
 def plain_console(**given) -> Console:
