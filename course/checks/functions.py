@@ -105,6 +105,7 @@ class Subject:
             if (told := difference(verdict, value)) is not None:
                 kind = verdict if isinstance(verdict, bool) and isinstance(as_truth(value), bool) else told
                 wrong.setdefault(kind, []).append(words)
+                call.probe.failed = True
         if wrong:
             said = {True: "it refused what is right", False: "it let pass what is wrong"}
             raise CheckFailed(f"{self.name}: " + "; ".join(f"{said.get(k, k)}: {_listed(w)}" for k, w in wrong.items()), see)
@@ -151,7 +152,8 @@ class Call:
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
         has_numbers = any(is_float(x) for x in leaves((args, kwargs)))
-        self.seen = observed(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.probe = observed(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.seen = self.probe.seen
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -196,7 +198,8 @@ class Call:
             except Exception as error:
                 return Raised(error)
 
-        seen, expected = observed(self.subject.name, observe, self.subject.answer), observe(reference)
+        self.probe, expected = observed(self.subject.name, observe, self.subject.answer), observe(reference)
+        seen = self.probe.seen
         if isinstance(expected, Raised):
             raise ValueError(f"the reference has no gradients here: {expected.error}") from expected.error
         if isinstance(seen, Raised):
@@ -253,5 +256,6 @@ class Call:
 
     def _fail_if(self, told: str | None, see: str | None) -> None:
         if told:
+            self.probe.failed = True
             where = f"({describe(self.args, self.kwargs)})" if self.use is None else f", {self.what}" if self.what else ""
             raise CheckFailed(f"{self.subject.name}{where}: {told}", see)

@@ -52,10 +52,11 @@ class Probe:
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
     `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
-    for a call whose arguments have some.
+    for a call whose arguments have some. `failed` says that the test asked for something else.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
     again: Callable[[int], "Probe"] | None = None
+    failed: bool = False
