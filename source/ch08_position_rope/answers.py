@@ -696,7 +696,7 @@ def by_search(b, n_buckets, max_distance):
     E = n_buckets // 2
 
     def bucket(r):
-        return r if r < E else min(n_buckets - 1, E + int(math.log(r / E) / math.log(max_distance / E) * (n_buckets - E)))
+        return r if r < E else min(n_buckets - 1, E + int(math.log(r / E) / math.log(max_distance / E) * (n_buckets - E) + 1e-9))
 
     inside = [r for r in range(max_distance + 1) if bucket(r) == b]
     return (min(inside), None if b == n_buckets - 1 else max(inside))
@@ -843,6 +843,38 @@ def beyond_the_edge(b, n_buckets, max_distance):
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
+@wrong(
+    "ch08.buckets",
+    "An edge that is a whole number may come out a rounding above it as a float, and is then rounded up to the next.",
+    see="a-bias-instead",
+)
+def ceil_of_a_float(b, n_buckets, max_distance):
+    if not 0 <= b < n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
+
+
+@wrong(
+    "ch08.buckets",
+    "You took off far more than a rounding before you rounded up: an edge just above a whole number is above it.",
+    see="a-bias-instead",
+)
+def takes_off_a_thousandth(b, n_buckets, max_distance):
+    if not 0 <= b < n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)) - 1e-3)
+
+    return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
+
+
 # ---------------------------------------------------------------- ch08.length
 
 right("ch08.length", "t5")
@@ -905,3 +937,10 @@ equivalent(
 equivalent("ch08.buckets", "`raise ValueError(f…`", "the words of an error are free")
 equivalent("ch08.buckets", "`return b if b < exact else…`", "at the first later bucket both branches give the same number")
 equivalent("ch08.buckets", "`exact = n_buckets / 2`", "the number of buckets is even")
+equivalent(
+    "ch08.buckets",
+    "`return b if b <= exact else math.ceil(exact * (max_distance / exact) ** ((b - exact) / (n_buckets - exact)) - 2e-09)`",
+    "anything between a rounding and the next nearest edge will do",
+)
+equivalent("ch08.layouts", "`pairs = W.unflatten(1, (n_heads, -1, 2))`", "of two axes the last is axis 1")
+equivalent("ch08.layouts", "`return pairs.transpose(-1, 2).flatten(1)`", "of four axes the last but one is axis 2")
