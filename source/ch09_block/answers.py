@@ -393,6 +393,21 @@ def high_threshold(model, T, V):
     return None
 
 
+@wrong(
+    "ch09.leak",
+    "Your texts begin with the same token again and again. A model may look ahead behind other beginnings: draw these, too.",
+    see="the-mask",
+)
+def zeros_before(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.cat([torch.zeros(t + 1, dtype=torch.int64), torch.randint(V, (T - t - 1,))])
+            other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
+                return t
+    return None
+
+
 # ---------------------------------------------------------------- ch09.parts
 
 
@@ -449,6 +464,22 @@ class divides_by_the_length:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
         return weight * (wide / (wide.square().sum(dim=-1, keepdim=True) + eps).sqrt()).to(x.dtype)
+
+    def swiglu(x, W_gate, W_up, W_down):
+        return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
+
+
+@wrong(
+    "ch09.parts",
+    "You square in bfloat16. It does not overflow, but it keeps three digits: square in float32.",
+    see="two-small-parts",
+)
+class squares_in_bfloat16:
+    def rms_norm(x, weight, eps):
+        if x.dtype in (torch.float32, torch.float64):
+            return weight * x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+        size = (x.bfloat16().square().float().mean(dim=-1, keepdim=True) + eps).sqrt()
+        return weight * (x.float() / size).to(x.dtype)
 
     def swiglu(x, W_gate, W_up, W_down):
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
