@@ -16,9 +16,15 @@ from course.checks.outcomes import CheckFailed, Raised, Returned
 from course.checks.probing import observed
 from course.checks.words import describe, kind_of, short, show
 
+__all__ = ["Call", "Subject"]
+
 
 class Subject:
-    """A function or class under test."""
+    """A function or class under test.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(self, answer: Callable, name: str):
         self.answer, self.name = answer, name
@@ -134,7 +140,11 @@ def _listed(words: list[str], most: int = 3) -> str:
 
 
 class Call:
-    """One use of a function or class under test."""
+    """One use of a function or class under test.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(
         self, subject: Subject, observe: Callable, args: tuple, kwargs: dict, use: Callable | None = None, what: str = ""
@@ -176,6 +186,9 @@ class Call:
         """The gradients with respect to every float tensor argument are those of `reference`, in float64.
 
         Agreement to half the digits of float64: rounding costs far less, a wrong formula far more.
+
+        Raises:
+            ValueError: if the reference has none.
         """
 
         def observe(answer):

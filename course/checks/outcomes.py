@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+__all__ = ["CheckFailed", "Probe", "Raised", "Returned", "Stopped"]
+
 
 class CheckFailed(AssertionError):
     """A test of an exercise failed; the text is written for the student."""
@@ -31,6 +33,7 @@ class Raised:
 
     @property
     def name(self) -> str:
+        """The error's class."""
         return type(self.error).__name__
 
 

@@ -7,6 +7,8 @@ from course.checks.exercise import Exercise
 from course.checks.grading import grader
 from course.checks.outcomes import Probe, Returned
 
+__all__ = ["observed"]
+
 
 def observed(name: str, observe: Callable, answer, given: tuple | None = None) -> Probe:
     """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""

@@ -8,9 +8,15 @@ from course.checks.outcomes import CheckFailed, Returned
 from course.checks.probing import observed
 from course.checks.words import kind_of, short, show, sort_of
 
+__all__ = ["Value"]
+
 
 class Value:
-    """A value under test: a number, a choice, an order, a formula."""
+    """A value under test: a number, a choice, an order, a formula.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(self, name: str, value):
         self.name, self.value = name, value
