@@ -140,11 +140,17 @@ def by_properties(f):
     def close(a, b):
         return torch.allclose(a, b, rtol=3e-3, atol=1e-4)
 
-    x = torch.tensor([[1.0, 3.0], [-2.0, 9.0], [0.5, 0.1]], dtype=torch.float64)
     three = torch.tensor([[1.0, 3.0, 2.0], [-2.0, 9.0, 1.0], [0.5, 0.1, -0.7]], dtype=torch.float64)
-    wide = torch.linspace(-1, 4, 192, dtype=torch.float64).reshape(3, 64) ** 3
+    wide = torch.linspace(-1, 4, 192, dtype=torch.float64).reshape(3, 64) ** 3 / 8
+    wide = torch.cat([wide, wide - wide.mean(-1, keepdim=True), 1 + 0.5 * wide - 0.5 * wide.mean(-1, keepdim=True)])
     kinds = {"layer", "rms"}
-    for rows in (x, three, wide, wide + 50, 0.002 * x, 0.002 * wide, 100 * wide + 50, x[:1], wide[1:2]):
+    for rows in (
+        size * rows[i:j]
+        for rows in (three[:, :2], three, wide)
+        for size in (0.003, 1, 300)
+        for i in range(len(rows))
+        for j in (i + 1, len(rows))
+    ):
         out = f(rows.clone())
         for kind in sorted(kinds):
             y = rows - rows.mean(1, keepdim=True) if kind == "layer" else rows
@@ -158,7 +164,7 @@ def against_torch(f):
     torch.manual_seed(3)
     xs = [
         s * torch.randn(n, d, dtype=torch.float64) + m
-        for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0))
+        for s, m in ((1, 0), (1, 3), (0.003, 0), (0.003, 0.008), (50, 500), (200, 0))
         for n in (1, 6)
         for d in (2, 3, 64)
     ]
@@ -512,6 +518,46 @@ def finite_differences(x, weight, eps, grad_out):
 
 @wrong(
     "ch07.backward",
+    "You took finite differences of high order: a few digits more, and not all. Go back through the formula.",
+    see="what-a-norm-does-to-gradients",
+)
+def differences_of_high_order(x, weight, eps, grad_out):
+    k, h = 10, 0.125  # order 20, with steps of a part of σ
+    shares = [
+        (-1) ** (j + 1) * math.factorial(k) ** 2 / (j * math.factorial(k - j) * math.factorial(k + j)) for j in range(1, k + 1)
+    ]
+    sigma = (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+
+    def losses(x):
+        centred = x - x.mean(-1, keepdim=True)
+        return (centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight * grad_out).sum(-1)
+
+    grad_x = torch.empty_like(x)
+    for i in range(x.shape[-1]):
+        step = h * sigma * (torch.arange(x.shape[-1]) == i)
+        grad_x[..., i] = sum(c * (losses(x + j * step) - losses(x - j * step)) for j, c in enumerate(shares, 1)) / (
+            h * sigma[..., 0]
+        )
+    u, lead = (x - x.mean(-1, keepdim=True)) / sigma, tuple(range(x.ndim - 1))
+    return grad_x, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong(
+    "ch07.backward",
+    "You compute in float64 and stay there. Gradients have the dtype of what they belong to.",
+    see="what-a-norm-does-to-gradients",
+)
+def always_float64(x, weight, eps, grad_out):
+    x, weight, grad_out = x.double(), weight.double(), grad_out.double()
+    sigma = (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+    u, grad_u = (x - x.mean(-1, keepdim=True)) / sigma, grad_out * weight
+    grad_x = (grad_u - grad_u.mean(-1, keepdim=True) - u * (grad_u * u).mean(-1, keepdim=True)) / sigma
+    lead = tuple(range(x.ndim - 1))
+    return grad_x, (grad_out * u).sum(lead), grad_out.sum(lead)
+
+
+@wrong(
+    "ch07.backward",
     "You add up over two leading dimensions. There may be more: all but the last.",
     see="what-a-norm-does-to-gradients",
 )
@@ -817,17 +863,54 @@ def overflows(x, layers, skip):
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference
 
-equivalent("ch07.which", "`for N, d in …`", "a tester may take any numbers of rows and widths that show all sorts")
-equivalent("ch07.which", "`for size, mean in …`", "a tester may take any sizes and means that show all sorts")
+
+def with_other_numbers(line, pairs, others, reason):
+    """Each number of `pairs` in turn replaced by each of its `others`."""
+    for i, pair in enumerate(pairs):
+        for place in (0, 1):
+            for other in others.get(pair[place], ()):
+                changed = [list(p) for p in pairs]
+                changed[i][place] = other
+                equivalent("ch07.which", line.format(", ".join(f"({a}, {b})" for a, b in changed)), reason)
+
+
+with_other_numbers(
+    "`for N, d in ({}):`",
+    [(1, 2), (1, 3), (1, 64), (7, 2), (7, 3), (7, 64)],
+    {7: (6, 8, 14), 64: (63, 65, 128)},
+    "rows of the same sort: several, or wide",
+)
+with_other_numbers(
+    "`for size, mean in ({}):`",
+    [(0.003, 0.0), (0.003, 2.0), (1.0, 0.0), (1.0, 2.0), (300.0, 0.0), (300.0, 2.0)],
+    {0.0: (-0.0,), 2.0: (1.0, 3.0, 4.0, -2.0), 0.003: (0.006, -0.003), 1.0: (2.0, -1.0), 300.0: (299.0, 301.0, 600.0, -300.0)},
+    "rows of the same sort: as large, with or without a mean as before",
+)
+for change in ("- mean) * rows", "+ mean) / rows"):
+    equivalent(
+        "ch07.which",
+        f"`x = (size * (torch.randn(N, d) {change}).double()`",
+        "rows of the same sort: with a mean, of unlike sizes",
+    )
+for tolerances in ("rtol=0.002, atol=0.001", "rtol=0.001, atol=0.002", "rtol=0.001", "atol=0.001"):
+    equivalent(
+        "ch07.which",
+        f"`agreed[name] &= torch.allclose(out, wanted, {tolerances})`",
+        "a tolerance between the two that the task names",
+    )
+equivalent(
+    "ch07.which",
+    "`for name, start in (('layer', x - x.mean(dim=1, keepdim=True)), ('rms', x)):`",
+    "of two axes, the last is axis 1",
+)
 equivalent(
     "ch07.which",
     "`wanted = start / (start.square().mean(dim=1, keepdim=True) + 1e-05).sqrt()`",
     "of two axes, the last is axis 1",
 )
-equivalent("ch07.which", "`x = …`", "a tester may take any rows that show all sorts")
-equivalent("ch07.which", "`agreed[name] &= torch.allclose(…`", "any tolerance between 0.01% and 2% will do")
-equivalent("ch07.which", "`for name, start in …`", "of two axes, the last is axis 1")
 equivalent("ch07.radial", "`m, epsilon = sympy.symbols('m epsilon'…)`", "a letter is known by its name")
+for change in ("found.append((x - x.mean(dim=0)).norm() / x.norm())", "found = [(x - x.mean(dim=0)).norm() / x.norm()]"):
+    equivalent("ch07.collapse", f"`{change}`", "a tensor without axes is a number, too")
 equivalent(
     "ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[-1])).softmax(dim=1)`", "of two axes, the last is axis 1"
 )

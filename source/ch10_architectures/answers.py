@@ -621,6 +621,12 @@ wrong(
     "It would work, and much is built that way. Asked for is the family that fits each job with nothing wasted.",
     see="which-family-for-what",
 )
+wrong(
+    "ch10.tool",
+    cell('import numpy\n\nfamilies = numpy.array(["encoder-decoder", "decoder", "encoder"])'),
+    "That is an array. Words are asked for as a list.",
+    see="which-family-for-what",
+)
 
 
 right("ch10.tool", ["Encoder-Decoder", "decoder ", "ENCODER"])
