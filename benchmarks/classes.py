@@ -44,8 +44,8 @@ def honest(chapter: Chapter, answers: list[Answer], number: int) -> NotebookNode
     return notebook
 
 
-def make_class(folder: Path, wanted: str, size: int) -> Chapter:
-    """A course folder with one chapter, its release, its gradebook and `size` submissions."""
+def make_class(folder: Path, wanted: str, size: int, students: list[str] | None = None) -> Chapter:
+    """A course folder with one chapter, its release and the submissions of a class of `size`, or of some of its `students`."""
     source = find_chapters(ROOT, [wanted])[0]
     for name in ("nbgrader_config.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
@@ -54,9 +54,15 @@ def make_class(folder: Path, wanted: str, size: int) -> Chapter:
     chapter = find_chapters(folder)[0]
     answers = load(chapter.answers)
     for number in range(size):
-        target = chapter.folder("submitted", f"student{number:04}") / f"{chapter.stem}.ipynb"
-        target.parent.mkdir(parents=True)
-        nbformat.write(honest(chapter, answers, number), target)
-    with tempfile.TemporaryDirectory() as release:
-        generate(chapter, Path(release), f"sqlite:///{folder}/gradebook.db")
+        student = f"student{number:04}"
+        if students is None or student in students:
+            target = chapter.folder("submitted", student) / f"{chapter.stem}.ipynb"
+            target.parent.mkdir(parents=True)
+            nbformat.write(honest(chapter, answers, number), target)
     return chapter
+
+
+def register(chapter: Chapter) -> None:
+    """Put a chapter into its folder's gradebook, as nbgrader does; its own commands need it."""
+    with tempfile.TemporaryDirectory() as release:
+        generate(chapter, Path(release), f"sqlite:///{chapter.root}/gradebook.db")

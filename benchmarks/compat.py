@@ -22,7 +22,7 @@ from nbgrader.api import Gradebook
 
 from autograder.chapters import Chapter, find_chapters
 from autograder.grade import Book, Options, grade
-from benchmarks.classes import PLAIN, ROOT, make_class
+from benchmarks.classes import PLAIN, ROOT, make_class, register
 from course.checks import SEED_VARIABLE
 
 RECORD = ROOT / "benchmarks" / "compat.json"
@@ -58,6 +58,7 @@ def theirs(wanted: str, size: int) -> Scores:
     """nbgrader's scores of a chapter's class, by `nbgrader autograde`, half of the class in each of two runs at once."""
     with tempfile.TemporaryDirectory(prefix="compat-") as place:
         chapter = make_class(Path(place), wanted, size)
+        register(chapter)
         Path(place, "nbgrader_config.py").write_text(PLAIN)
         env = {**os.environ, "OMP_NUM_THREADS": "1", SEED_VARIABLE: str(SEED), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "nbgrader", "autograde", "--assignment", chapter.stem]
@@ -77,10 +78,7 @@ def theirs(wanted: str, size: int) -> Scores:
 def ours(wanted: str, size: int, students: list[str] | None = None, jobs: int = CORES) -> Scores:
     """Our scores of the same class, or of some of it, under policy `compat`."""
     with tempfile.TemporaryDirectory(prefix="compat-") as place:
-        chapter = make_class(Path(place), wanted, size)
-        for folder in (Path(place) / "submitted").iterdir():
-            if students is not None and folder.name not in students:
-                folder.rename(Path(place) / folder.name)
+        chapter = make_class(Path(place), wanted, size, students)
         grade([chapter], Book(Path(place)), Options(seed=SEED, policy="compat"), jobs)
         return table(Path(place), chapter)
 

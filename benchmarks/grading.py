@@ -31,7 +31,7 @@ from autograder import environment
 from autograder.chapters import Chapter, grade_id
 from autograder.course_folder import Release
 from autograder.grade import Book
-from benchmarks.classes import PLAIN, ROOT, make_class
+from benchmarks.classes import PLAIN, ROOT, make_class, register
 
 RECORD = ROOT / "benchmarks" / "grading.json"
 CHAPTER = "ch04"
@@ -117,6 +117,7 @@ def compare(size: int, rounds: int, wanted: str = CHAPTER) -> dict:
         made = Path(place, "made")
         made.mkdir()
         chapter = make_class(made, wanted, size)
+        register(chapter)
         for number in range(rounds):
             for name in list(COMMANDS)[:: 1 if number % 2 == 0 else -1]:
                 folder = Path(place, f"{name}{number}")

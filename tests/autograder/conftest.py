@@ -3,6 +3,7 @@
 import copy
 import os
 import shutil
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import api
 
+from autograder import demo
 from autograder.chapters import Chapter, find_chapters, grade_id
 from autograder.check import check_chapter
 from autograder.engine import Limits, run_notebook
+from autograder.grade import Book, Graded, Options, grade
 from autograder.merge import merge
 from autograder.release import release
 from autograder.scoring import score
@@ -180,6 +183,35 @@ def checked():
         return found[chapter.stem]
 
     return checked
+
+
+@dataclass
+class Class:
+    """The demo's class of one chapter, graded: the chapter of the demo's folder, the gradebook, what came for each student."""
+
+    chapter: Chapter
+    book: Book
+    graded: dict[str, Graded]
+
+    def notebook(self, student: str, step: str) -> NotebookNode:
+        return nbformat.read(self.chapter.folder(step, student) / f"{self.chapter.stem}.ipynb", as_version=4)
+
+
+@pytest.fixture(scope="session")
+def graded_class(tmp_path_factory):
+    """graded_class(chapter): the demo's class, graded in two processes, once for all tests that ask."""
+    found: dict[str, Class] = {}
+
+    def graded_class(chapter: Chapter) -> Class:
+        if chapter.stem not in found:
+            folder = tmp_path_factory.mktemp("demo") / "demo"
+            (copy,) = demo.prepare(chapter.root, folder, [chapter.stem])
+            book = Book(folder)
+            graded = grade([copy], book, Options(seed=demo.SEED))
+            found[chapter.stem] = Class(copy, book, {one.student: one for one in graded})
+        return found[chapter.stem]
+
+    return graded_class
 
 
 @pytest.fixture

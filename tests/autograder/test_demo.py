@@ -12,7 +12,6 @@ from autograder import demo
 from autograder.answers import load
 from autograder.chapters import bound_names, find_chapters
 from autograder.feedback import write_feedback
-from autograder.grade import Book, Options, grade
 from autograder.plan import uses
 from autograder.report import collect, write_scores
 
@@ -21,14 +20,11 @@ WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is
 
 
 @pytest.fixture(scope="module", params=["toy", *WITH_RELEASE], ids=lambda chapter: getattr(chapter, "id", chapter))
-def done(request, toy, tmp_path_factory):
+def done(request, toy, graded_class):
     """(chapter of the demo's folder, its source chapter, gradebook, flags by student) after the whole demo."""
     source = toy if request.param == "toy" else request.param
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    (chapter,) = demo.prepare(source.root, folder, [source.stem])
-    book = Book(folder)
-    graded = grade([chapter], book, Options(seed=demo.SEED))
-    return chapter, source, book, {one.student: one.flags for one in graded}
+    made = graded_class(source)
+    return made.chapter, source, made.book, {student: one.flags for student, one in made.graded.items()}
 
 
 def points(chapter, book) -> dict[str, dict[str, float]]:
