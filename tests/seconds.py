@@ -1,7 +1,7 @@
 """Processor seconds of the tests: what each file and each chapter's part took, and the order of a queue by them.
 
 A plugin of pytest. `--seconds PATH` writes what a run took as JSON: of each file, of each chapter's part of it ("" is the rest).
-Processor time is that of the test's process and of all that it started, so that a busy machine costs nothing.
+Processor time is that of the test's process and of all that it started: on a busy machine a test ends later, but takes no more.
 """
 
 import contextlib
@@ -17,7 +17,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tests" / "seconds.json"  # of an earlier run; `python tests/run.py --record` writes it
+BUDGET = 60.0  # processor seconds of a chapter's part, on a processor whose yardstick is
+YARDSTICK = 0.0105  # seconds; on a slower one the budget is larger
 STARTING = "(starting and collecting)"
+INTERPRETED = "tests/course/kernels/test_interpreted.py"
 NAMED = re.compile(r"\[((?:f|ch)\d\d)(?![0-9])")
 Seconds = dict[str, dict[str, float]]  # by file, then by chapter
 
@@ -136,12 +139,66 @@ def pytest_configure(config):
     config.pluginmanager.register(Stopwatch(), "stopwatch")
 
 
+# ---------------------------------------------------------------- what is told
+
+
+def joined(paths: list[Path]) -> dict:
+    """What several runs took, as one."""
+    all_ = Stopwatch()
+    for path in paths:
+        all_.add(json.loads(path.read_text(encoding="utf-8")))
+    return all_.told()
+
+
+def by_chapter(seconds: Seconds) -> Counter:
+    found = Counter()
+    for parts in seconds.values():
+        found.update(parts)
+    return found
+
+
+def table(taken: dict) -> str:
+    """The seconds of each file and of each chapter's part, the largest first."""
+    files = Counter({file: sum(parts.values()) for file, parts in taken["seconds"].items()})
+    chapters = by_chapter(taken["seconds"])
+    if rest := chapters.pop("", 0.0):
+        chapters["what is of no chapter"] = rest
+    lines = []
+    for title, found in (("file", files), ("chapter's part", chapters)):
+        if found:
+            lines += ["", f"{title:<70}processor seconds", *(f"{name:<70}{spent:8.1f}" for name, spent in found.most_common())]
+    return "\n".join(lines)
+
+
+def over(taken: dict) -> list[str]:
+    """A sentence for each chapter's part that takes more than the budget."""
+    budget = BUDGET * max(1.0, taken["yardstick"] / YARDSTICK)
+    return [
+        f"the tests of {chapter} take {seconds:.0f} s of the processor; a chapter's part has {budget:.0f}"
+        for chapter, seconds in sorted(by_chapter(taken["seconds"]).items())
+        if chapter and seconds > budget
+    ]
+
+
+def keep(taken: dict) -> None:
+    """Write the record by which the next run is ordered; files that did not run keep their seconds."""
+    record = (json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}) | taken["seconds"]
+    record = {
+        file: {chapter: round(seconds, 1) for chapter, seconds in parts.items()}
+        for file, parts in record.items()
+        if (ROOT / file).exists()
+    }
+    RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 # ---------------------------------------------------------------- the order of a queue
 
 
 def scope(nodeid: str) -> str:
     """What runs in one process, one after the other: a file, or all tests of a chapter's answers, which are checked once."""
     file, named = nodeid.partition("::")[0], NAMED.search(nodeid)
+    if file == INTERPRETED and "[" in nodeid:
+        return nodeid  # each runs some of the kernels
     return f"[{named[1]}" if named and file.startswith("tests/autograder/") else file
 
 
