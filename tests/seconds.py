@@ -33,15 +33,15 @@ def busy() -> float:
     ended = sum(
         used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     )
-    return ended + sum(_ticks(pid) for pid in _descendants(os.getpid())) / os.sysconf("SC_CLK_TCK")
+    return ended + sum(_ticks(pid) for pid in descendants(os.getpid())) / os.sysconf("SC_CLK_TCK")
 
 
-def _descendants(pid: int):
+def descendants(pid: int):
     for task in Path(f"/proc/{pid}/task").glob("*/children"):  # only Linux has them
         with contextlib.suppress(OSError):
             for child in map(int, task.read_text().split()):
                 yield child
-                yield from _descendants(child)
+                yield from descendants(child)
 
 
 def _ticks(pid: int) -> int:
