@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autograder.chapters import Chapter
+from autograder.authoring.chapters import Chapter
 from book.evidence import read_tests
 from book.registry import Registry
+from course import data
 
 WITHHELD = "# withheld: this line answers an exercise"
 LONG = 40  # characters from which on a secret is looked for inside a line, too
@@ -62,14 +63,9 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
             name = f"evidence/{path.stem}.md" if path.suffix == ".py" else f"evidence/proofs/{path.stem}.md"
             made[name] = _page(path.read_text(encoding="utf-8"), file, uses, hide)
     for path in sorted((root / "experiments").glob("*.py")):
-        if record_file(root, path.stem).is_file():
+        if data.record_path(path.stem, root=root).is_file():
             made[f"evidence/experiments/{path.stem}.md"] = _experiment(root, path.stem, hide)
     return made
-
-
-def record_file(root: Path, stem: str) -> Path:
-    """Where an experiment's record is."""
-    return root / "course" / "data" / "records" / f"{stem}.json"
 
 
 def lines_of_answers(chapter: Chapter) -> set[str]:
@@ -159,7 +155,7 @@ def _cut(rows: list[str], cuts: list[tuple[int, int, str]]):
 
 
 def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
-    record = json.loads(record_file(root, stem).read_text(encoding="utf-8"))
+    record = json.loads(data.record_path(stem, root=root).read_text(encoding="utf-8"))
     lines = [
         "---",
         "orphan: true",
@@ -172,7 +168,9 @@ def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
         "| In the record | Value |",
         "|:---|:---|",
     ]
-    lines += [f"| {key} | {_short(value)} |" for key, value in record.items() if len(str(value)) < FACT]
+    results = record["results"]
+    facts = record | {"results": {}} | {f"results: {key}": results[key] for key in results if isinstance(results, dict)}
+    lines += [f"| {key} | {_short(value)} |" for key, value in facts.items() if value and len(str(value)) < FACT]
     lines += ["", _fenced(hide((root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")), "python")]
     return "\n".join(lines) + "\n"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
 
-from autograder.chapters import HEADER, Chapter, Exercise
+from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
 from book.pages import anchor, solution
 from book.registry import Formula, Registry

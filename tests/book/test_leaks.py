@@ -8,9 +8,9 @@ import zipfile
 import pytest
 from small_course import ROOT
 
-from autograder.answers import load as load_answers
-from autograder.chapters import find_chapters
-from autograder.release import secrets
+from autograder.authoring.answers import load as load_answers
+from autograder.authoring.chapters import find_chapters
+from autograder.authoring.release import secrets
 from book.registry import load
 
 CHAPTERS = find_chapters(ROOT)
