@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import tempfile
 from pathlib import Path
 
 import nbformat
@@ -11,7 +10,8 @@ from nbgrader.utils import is_solution
 
 from autograder.authoring.answers import Answer, load
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id, nbgrader_id
-from autograder.authoring.release import generate
+from autograder.authoring.release import Release
+from autograder.grading.gradebook import Book
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +45,7 @@ def honest(chapter: Chapter, answers: list[Answer], number: int) -> NotebookNode
 
 
 def make_class(folder: Path, wanted: str, size: int, students: list[str] | None = None) -> Chapter:
-    """A course folder with one chapter, its release and the submissions of a class of `size`, or of some of its `students`."""
+    """A course folder with one chapter, its release, its gradebook and the submissions of a class of `size`, or of some of `students`."""
     source = find_chapters(ROOT, [wanted])[0]
     for name in ("nbgrader_config.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
@@ -59,10 +59,6 @@ def make_class(folder: Path, wanted: str, size: int, students: list[str] | None 
             target = chapter.folder("submitted", student) / f"{chapter.stem}.ipynb"
             target.parent.mkdir(parents=True)
             nbformat.write(honest(chapter, answers, number), target)
+    with Book(folder) as book:
+        book.register(chapter, Release.of(chapter))
     return chapter
-
-
-def register(chapter: Chapter) -> None:
-    """Put a chapter into its folder's gradebook, as nbgrader does; its own commands need it."""
-    with tempfile.TemporaryDirectory() as release:
-        generate(chapter, Path(release), f"sqlite:///{chapter.root}/gradebook.db")

@@ -24,7 +24,7 @@ from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
-from benchmarks.classes import PLAIN, ROOT, make_class, register
+from benchmarks.classes import PLAIN, ROOT, make_class
 from course.checks import SEED_VARIABLE
 
 RECORD = ROOT / "benchmarks" / "compat.json"
@@ -60,7 +60,6 @@ def theirs(wanted: str, size: int) -> Scores:
     """nbgrader's scores of a chapter's class, by `nbgrader autograde`, half of the class in each of two runs at once."""
     with tempfile.TemporaryDirectory(prefix="compat-") as place:
         chapter = make_class(Path(place), wanted, size)
-        register(chapter)
         Path(place, "nbgrader_config.py").write_text(PLAIN)
         env = {**os.environ, "OMP_NUM_THREADS": "1", SEED_VARIABLE: str(SEED), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "nbgrader", "autograde", "--assignment", chapter.stem]

@@ -28,10 +28,10 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.authoring.chapters import Chapter, grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.grading.address import versions
 from autograder.grading.gradebook import Book
-from benchmarks.classes import PLAIN, ROOT, make_class, register
+from benchmarks.classes import PLAIN, ROOT, make_class
 
 RECORD = ROOT / "benchmarks" / "grading.json"
 CHAPTER = "ch04"
@@ -117,7 +117,6 @@ def compare(size: int, rounds: int, wanted: str = CHAPTER) -> dict:
         made = Path(place, "made")
         made.mkdir()
         chapter = make_class(made, wanted, size)
-        register(chapter)
         for number in range(rounds):
             for name in list(COMMANDS)[:: 1 if number % 2 == 0 else -1]:
                 folder = Path(place, f"{name}{number}")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bs4 import Tag
 
+import course
 from book.articles import Article, mathml, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
@@ -45,6 +46,7 @@ PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 <dc:language>en</dc:language>
 <dc:rights>CC BY 4.0</dc:rights>
 <meta property="dcterms:modified">{modified}</meta>
+<meta property="schema:version">{version}</meta>
 <meta property="schema:accessMode">textual</meta>
 <meta property="schema:accessMode">visual</meta>
 <meta property="schema:accessModeSufficient">textual</meta>
@@ -65,7 +67,7 @@ PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
-def write(articles: list[Article], target: Path, *, title: str, author: str) -> Path:
+def write(articles: list[Article], target: Path, *, title: str, author: str, version: str) -> Path:
     """Write the articles as one EPUB file.
 
     Args:
@@ -73,6 +75,7 @@ def write(articles: list[Article], target: Path, *, title: str, author: str) -> 
         target: the file to write.
         title: the book's.
         author: the book's.
+        version: the book's.
     """
     pictures: dict[Path, str] = {}
     pages = {}
@@ -97,6 +100,7 @@ def write(articles: list[Article], target: Path, *, title: str, author: str) -> 
         identifier=uuid.uuid5(uuid.NAMESPACE_URL, NAME),
         title=html.escape(title),
         author=html.escape(author),
+        version=html.escape(version),
         modified=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         manifest="\n".join(_item(name, content) for name, content in files.items()),
         spine="\n".join(f'<itemref idref="{key}"/>' for key in pages),
@@ -175,7 +179,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     config = read_yaml(ROOT / "_config.yml")
-    path = write(read(site.parent / "src", site), site.parent / f"{NAME}.epub", title=config["title"], author=config["author"])
+    facts = {"title": config["title"], "author": config["author"], "version": course.__version__}
+    path = write(read(site.parent / "src", site), site.parent / f"{NAME}.epub", **facts)
     try:
         if told := check(path):
             print(told, file=sys.stderr)

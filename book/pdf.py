@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import course
 from book.articles import Article, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
@@ -27,7 +28,7 @@ class PrintError(Exception):
     """The book cannot be printed; the message says what to do."""
 
 
-def joined(articles: list[Article], site: Path, *, title: str, author: str) -> str:
+def joined(articles: list[Article], site: Path, *, title: str, author: str, version: str) -> str:
     """All articles as one HTML page that needs nothing but the site's style sheets, fonts and pictures."""
     sheets = ["katex/katex.min.css", *_own_sheets(site)]
     links = "\n".join(f'<link rel="stylesheet" href="{(site / "_static" / sheet).as_uri()}">' for sheet in sheets)
@@ -50,6 +51,7 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str) -> s
 </head>
 <body class="book">
 <header class="title-page"><p class="title">{html.escape(title)}</p><p>{html.escape(author)}</p>
+<p>Version {html.escape(version)}</p>
 <p>Text and figures CC BY 4.0, code MIT</p></header>
 <nav class="contents" aria-label="Contents"><h1>Contents</h1><ol>{"".join(contents)}</ol></nav>
 <main>{"".join(parts)}</main>
@@ -119,7 +121,8 @@ def main() -> int:
     try:
         site = build(solutions=os.environ.get("SOLUTIONS") == "show")
         config = read_yaml(ROOT / "_config.yml")
-        page = joined(read(site.parent / "src", site), site, title=config["title"], author=config["author"])
+        facts = {"title": config["title"], "author": config["author"], "version": course.__version__}
+        page = joined(read(site.parent / "src", site), site, **facts)
         print(write(page, site.parent / f"{NAME}.pdf"))
     except (BuildError, PrintError) as error:
         print(error, file=sys.stderr)

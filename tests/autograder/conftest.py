@@ -15,12 +15,11 @@ from nbgrader import api
 
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id
 from autograder.authoring.check import check_chapter
-from autograder.authoring.release import release
 from autograder.authoring.scoring import score
 from autograder.doors import demo
 from autograder.engine.supervisor import run_notebook
 from autograder.grading.grade import grade
-from autograder.grading.gradebook import Book
+from autograder.grading.gradebook import Book, publish
 from autograder.grading.merge import merge
 from autograder.grading.submission import Graded, Options
 from autograder.limits import Limits
@@ -227,7 +226,7 @@ def answers() -> str:
 def toy(tmp_path_factory) -> Chapter:
     """The toy chapter with its release; tests do not change it."""
     chapter = make_course(tmp_path_factory.mktemp("toy"))
-    release(chapter)
+    publish(chapter)
     return chapter
 
 

@@ -80,7 +80,6 @@ def test_two_processes_give_what_one_gives(chapter, graded_class, seeded):
     in_one_process(chapter, whole)
     assert [flag for flag in made.graded[student].flags if "withheld" not in flag] == []
     mine, theirs = told(split), told(whole)
-    assert len({points > 0 for points, _ in theirs.values()}) == 2
     for name, (points, said) in theirs.items():
         if "WithheldError" not in mine[name][1]:  # an answer that may not call the course gets nothing for it
             assert mine[name] == (points, said)
