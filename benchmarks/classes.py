@@ -44,8 +44,8 @@ def honest(chapter: Chapter, answers: list[Answer], number: int) -> NotebookNode
     return notebook
 
 
-def make_class(folder: Path, wanted: str, size: int) -> Chapter:
-    """A course folder with one chapter, its release, its gradebook and `size` submissions."""
+def make_class(folder: Path, wanted: str, size: int, students: list[str] | None = None) -> Chapter:
+    """A course folder with one chapter, its release, its gradebook and the submissions of a class of `size`, or of some of `students`."""
     source = find_chapters(ROOT, [wanted])[0]
     for name in ("nbgrader_config.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
@@ -54,9 +54,11 @@ def make_class(folder: Path, wanted: str, size: int) -> Chapter:
     chapter = find_chapters(folder)[0]
     answers = load(chapter.answers)
     for number in range(size):
-        target = chapter.folder("submitted", f"student{number:04}") / f"{chapter.stem}.ipynb"
-        target.parent.mkdir(parents=True)
-        nbformat.write(honest(chapter, answers, number), target)
+        student = f"student{number:04}"
+        if students is None or student in students:
+            target = chapter.folder("submitted", student) / f"{chapter.stem}.ipynb"
+            target.parent.mkdir(parents=True)
+            nbformat.write(honest(chapter, answers, number), target)
     with Book(folder) as book:
         book.register(chapter, Release.of(chapter))
     return chapter

@@ -79,10 +79,7 @@ def theirs(wanted: str, size: int) -> Scores:
 def ours(wanted: str, size: int, students: list[str] | None = None, jobs: int = CORES) -> Scores:
     """Our scores of the same class, or of some of it, under policy `compat`."""
     with tempfile.TemporaryDirectory(prefix="compat-") as place:
-        chapter = make_class(Path(place), wanted, size)
-        for folder in (Path(place) / "submitted").iterdir():
-            if students is not None and folder.name not in students:
-                folder.rename(Path(place) / folder.name)
+        chapter = make_class(Path(place), wanted, size, students)
         grade([chapter], Book(Path(place)), Options(seed=SEED, policy="compat"), jobs)
         return table(Path(place), chapter)
 

@@ -1,20 +1,27 @@
 """All tests, part by part: `python tests/run.py`, or with the names of parts.
 
-A part that fails does not keep the next from running; the exit code is 1 if one failed. The seconds of each are told at the end.
+A part that fails does not keep the next from running; the exit code is 1 if one failed. At the end come the processor seconds
+of each test file and of each chapter's part, which fails if it takes more than its share, and the time of each part.
+
+`--record` keeps the seconds as tests/seconds.json: by them the next run begins with what takes longest.
 """
 
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTEST = "pytest --numprocesses 2 --dist loadfile"
-NOTEBOOKS = (
-    f"{PYTEST} --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg {os.environ.get('NOTEBOOKS') or 'source'}"
-)
+sys.path.insert(0, str(ROOT))
+
+from tests import seconds  # noqa: E402
+
+PYTEST = "pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder"  # see tests/seconds.py
+SOURCE = f"--nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg {os.environ.get('NOTEBOOKS') or 'source'}"
+BOOK = "pytest tests/book"  # in a process of its own: a browser's event loop stays there
 OLD_PROCESSOR = {
     "ATEN_CPU_CAPABILITY": "default",
     "MKL_CBWR": "COMPATIBLE",
@@ -25,32 +32,62 @@ PARTS = {
     "tools": ["python -m book.tools"],
     "style": ["ruff check", "ruff format --check autograder benchmarks book conftest.py course experiments jupyter tests"],
     "proofs": ["python -m book.proofs --install --check"],
-    "code": [f"{PYTEST} --no-loadscope-reorder --ignore tests/book tests"],  # see tests/conftest.py
-    "book": [f"{PYTEST} tests/book"],  # alone: a browser's event loop stays in its process
-    "notebooks": [NOTEBOOKS],
-    "arithmetic": [NOTEBOOKS],  # of an old processor; not among those that run without being named
+    "tests": [f"{PYTEST} --ignore tests/book {SOURCE} tests & {BOOK}"],  # at once, so that no core waits for a part's end
+    # Pieces of "tests", and what an old processor computes; they run when they are named.
+    "code": [f"{PYTEST} --ignore tests/book tests"],
+    "book": [BOOK],
+    "notebooks": [f"{PYTEST} {SOURCE}"],
+    "arithmetic": [f"{PYTEST} {SOURCE}"],
 }
-NAMED_ONLY = {"arithmetic"}
+NAMED_ONLY = {"code", "book", "notebooks", "arithmetic"}
 
 
-def run(names: list[str], parts: dict[str, list[str]] = PARTS) -> int:
-    """Run parts, those of all tests if none is named, and tell how long each took; returns the exit code."""
+def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = False) -> int:
+    """Run parts, those of all tests if none is named, and tell what they took; returns the exit code."""
     if unknown := [name for name in names if name not in parts]:
         print(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}", file=sys.stderr)
         return 2
     results = {}
-    for name in names or [name for name in parts if name not in NAMED_ONLY]:
-        environment = os.environ | (OLD_PROCESSOR if name == "arithmetic" else {})
-        start, passed = time.monotonic(), True
-        for command in parts[name]:
-            print(f"\n{name}: {command}", flush=True)
-            passed &= subprocess.run(shlex.split(command), cwd=ROOT, env=environment).returncode == 0
-        results[name] = passed, time.monotonic() - start
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or [name for name in parts if name not in NAMED_ONLY]:
+            start, passed = time.monotonic(), True
+            for number, command in enumerate(parts[name]):
+                print(f"\n{name}: {command}", flush=True)
+                passed &= together(command.split(" & "), name, Path(folder, f"{name}{number}"))
+            results[name] = passed, time.monotonic() - start
+        taken = seconds.joined(sorted(Path(folder).iterdir()))
+    if record:
+        seconds.keep(taken)
+    long = seconds.over(taken)
+    print(seconds.table(taken))
+    print("".join(f"{line}\n" for line in long), end="")
     print(f"\n{'part':<12}{'seconds':>8}")
-    for name, (passed, seconds) in results.items():
-        print(f"{name:<12}{seconds:8.0f}{'' if passed else '  FAILED'}")
-    return 0 if all(passed for passed, _ in results.values()) else 1
+    for name, (passed, elapsed) in results.items():
+        print(f"{name:<12}{elapsed:8.0f}{'' if passed else '  FAILED'}")
+    return 0 if all(passed for passed, _ in results.values()) and not long else 1
+
+
+def together(commands: list[str], part: str, where: Path) -> bool:
+    """Run commands at once: the first one is seen, the others are told when they have ended. Whether all passed.
+
+    Args:
+        where: pytest writes the processor seconds of its tests to files whose names begin so.
+    """
+    environment = os.environ | (OLD_PROCESSOR if part == "arithmetic" else {})
+    running = []
+    for number, command in enumerate(commands):
+        words = shlex.split(command) + (["--seconds", f"{where}-{number}"] if command.startswith("pytest ") else [])
+        told = tempfile.TemporaryFile() if number else None  # noqa: SIM115 (closed below)
+        running.append((subprocess.Popen(words, cwd=ROOT, env=environment, stdout=told, stderr=told), told))
+    passed = True
+    for process, told in running:
+        passed &= process.wait() == 0
+        if told:
+            told.seek(0)
+            print(told.read().decode("utf-8", "replace"), flush=True)
+            told.close()
+    return passed
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run([name for name in sys.argv[1:] if name != "--record"], record="--record" in sys.argv))

@@ -212,7 +212,8 @@ def test_what_ci_starts_is_in_the_list(name):
 
 
 def test_what_the_parts_start_is_in_the_list():
-    assert [c for part in run.PARTS.values() for c in part if unknown(shlex.split(c)[0])] == []
+    programs = [shlex.split(c)[0] for part in run.PARTS.values() for line in part for c in line.split(" & ")]
+    assert [program for program in programs if unknown(program)] == []
 
 
 # ---------------------------------------------------------------- the list is enough
@@ -296,6 +297,21 @@ def test_a_part_that_fails_does_not_keep_the_next_from_running(capfd):
     assert re.search(r"first +\d+\nsecond +\d+  FAILED\nthird +\d+\n$", said)
     assert run.run(["first", "third"], parts) == 0
     assert run.run(["fourth"], parts) == 2
+
+
+def test_commands_at_once_all_run_and_each_can_fail(capfd):
+    both = ["python -c 'print(1)' & python -c 'print(2)'"]
+    assert run.run([], {"both": both}) == 0
+    said = capfd.readouterr().out
+    assert "\n1\n" in said and "\n2\n" in said
+    assert run.run([], {"first": ["false & true"]}) == run.run([], {"second": ["true & false"]}) == 1
+
+
+def test_the_pieces_of_all_tests_are_all_tests():
+    """What runs in one queue is what runs piece by piece."""
+    queue, book = map(shlex.split, run.PARTS["tests"][0].split(" & "))
+    code, notebooks = shlex.split(run.PARTS["code"][0]), shlex.split(run.PARTS["notebooks"][0])
+    assert set(queue) == set(code) | set(notebooks) and book == shlex.split(run.PARTS["book"][0])
 
 
 def test_the_old_arithmetic_runs_when_it_is_named(tmp_path, monkeypatch, capfd):

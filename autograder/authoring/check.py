@@ -66,6 +66,7 @@ def trials(chapter: Chapter) -> Iterator["Trial"]:
     matplotlib.use("agg")
     by_answer = {exercise.answer: exercise for exercise in chapter.exercises}
     shell, tested = make_shell(), set()
+    shell.InteractiveTB.set_mode("Minimal")  # the lines around an error are read by nobody here
     with contextlib.chdir(chapter.path.parent):
         for i, cell in enumerate(chapter.notebook.cells):
             if cell.cell_type != "code" or {"slow", "widget"} & set(tags(cell)) or i in tested:
@@ -90,6 +91,7 @@ class Trial:
         self.chapter, self.exercise, self.shell = chapter, exercise, shell
         self.cells = chapter.notebook.cells
         self.before = dict(shell.user_ns)
+        shell.prepare(self.cells[exercise.test].source)
 
     def grade(self, source: str, seed: int, answers: list[Answer] = ()) -> tuple[float, str]:
         """The points of `source` as the answer cell, and what the test cell says; a mistake of `answers` is named."""
@@ -102,6 +104,8 @@ class Trial:
         for between in cells[exercise.answer + 1 : exercise.test]:
             if between.cell_type == "code" and "slow" not in tags(between):
                 source += "\n" + between.source
+        if source not in self.shell.prepared:  # by another seed
+            self.shell.prepare(source)
         self.shell.run(source)
         graded = NotebookNode(test, outputs=self.shell.run(test.source), execution_count=1)
         return score(graded), _said(graded)
@@ -110,6 +114,10 @@ class Trial:
         """Whether the answer that was graded last has full points and passed every part, those worth nothing too."""
         parts = getattr(self.shell.user_ns.get("exercise"), "parts", [])
         return points == self.exercise.points and not any(text for *_, text in parts)
+
+    def drew(self) -> bool:
+        """Whether the tests of the answer that was graded last drew hidden inputs; if not, every seed gives the same."""
+        return getattr(self.shell.user_ns.get("exercise"), "draws", 1) > 0
 
     def close(self) -> None:
         """Go on with the solution."""
@@ -136,6 +144,8 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
         result.points.setdefault("the solution", points)
         if not trial.complete(points):
             result.misses.append(f"the solution gets {points:g} of {exercise.points:g} points (seed {seed}): {said}")
+        if not trial.drew():
+            break
     points, said = trial.grade(stub(cells[exercise.answer]), seeds[0], mine)
     if points != 0:
         result.misses.append(f"the empty stub gets {points:g} points: {said}")
@@ -163,6 +173,8 @@ def _check_exercise(trial: Trial, answers: list[Answer], seeds) -> Result:
             elif not answer.right and not _named(exercise, answer, said):
                 result.misses.append(f"wrong answer {answer.label} is rejected, but not named (seed {seed}): {said}")
                 named = False
+            if not trial.drew():
+                break
         result.right += answer.right and rejected
         result.wrong += not answer.right and rejected
         result.named += not answer.right and rejected and named

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -161,6 +162,12 @@ def own_cell(cell: NotebookNode) -> Own:
     return Own(source, error, "\n".join(texts)[:LONGEST].strip("\n"), pictures)
 
 
+@cache
+def _templates() -> Environment:
+    """The pages' templates, which are compiled once."""
+    return Environment(loader=PackageLoader("autograder.pages"), autoescape=select_autoescape())
+
+
 def page(
     chapter: Chapter, student: str, grades: dict, comments: dict, notebook: NotebookNode, book: str, penalty: float = 0.0
 ) -> str:
@@ -216,7 +223,7 @@ def page(
 
     between = _own_before(notebook)
     items = [item(task) for task in tasks(chapter)]
-    template = Environment(loader=PackageLoader("autograder.pages"), autoescape=select_autoescape()).get_template("feedback.html")
+    template = _templates().get_template("feedback.html")
     return template.render(
         student=student,
         title=chapter.title,

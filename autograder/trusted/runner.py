@@ -59,7 +59,6 @@ def main() -> NoReturn:
     warm_shell("agg")
     gc.collect()
     gc.freeze()  # a collection in a child would write to every page that it shares with this process
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(frames.Closed):
         _template(control, None)
@@ -76,6 +75,9 @@ def _template(control: socket.socket, chapter: "Chapter | None") -> None:
             raise frames.Closed
         length, data = frames.receive(control)
         request = json.loads(bytes(data[:length]))
+        with contextlib.suppress(ChildProcessError):  # those that have ended; their processor time is counted as this process'
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         theirs = socket.socket(fileno=descriptors[0])
         pid = os.fork()
         if pid == 0:

@@ -3,6 +3,7 @@
 import copy
 import os
 import shutil
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from nbgrader import api
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id
 from autograder.authoring.check import check_chapter
 from autograder.authoring.scoring import score
+from autograder.doors import demo
 from autograder.engine.supervisor import run_notebook
-from autograder.grading.gradebook import publish
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book, publish
 from autograder.grading.merge import merge
+from autograder.grading.submission import Graded, Options
 from autograder.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,6 +185,35 @@ def checked():
         return found[chapter.stem]
 
     return checked
+
+
+@dataclass
+class Class:
+    """The demo's class of one chapter, graded: the chapter of the demo's folder, the gradebook, what came for each student."""
+
+    chapter: Chapter
+    book: Book
+    graded: dict[str, Graded]
+
+    def notebook(self, student: str, step: str) -> NotebookNode:
+        return nbformat.read(self.chapter.folder(step, student) / f"{self.chapter.stem}.ipynb", as_version=4)
+
+
+@pytest.fixture(scope="session")
+def graded_class(tmp_path_factory):
+    """graded_class(chapter): the demo's class, graded in two processes, once for all tests that ask."""
+    found: dict[str, Class] = {}
+
+    def graded_class(chapter: Chapter) -> Class:
+        if chapter.stem not in found:
+            folder = tmp_path_factory.mktemp("demo") / "demo"
+            (copy,) = demo.prepare(chapter.root, folder, [chapter.stem])
+            book = Book(folder)
+            graded = grade([copy], book, Options(seed=demo.SEED))
+            found[chapter.stem] = Class(copy, book, {one.student: one for one in graded})
+        return found[chapter.stem]
+
+    return graded_class
 
 
 @pytest.fixture

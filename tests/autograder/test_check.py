@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.authoring.check import check_chapter
+from autograder.authoring.check import Trial, check_chapter
 from autograder.errors import CourseError
 
 
@@ -116,6 +116,21 @@ def test_a_wrong_answer_that_is_accepted_by_luck_is_found(look):
         seeds=tuple(range(1, 30)),
     )
     assert any("wrong answer squares is accepted" in miss for miss in told)
+
+
+def test_other_seeds_are_tried_where_hidden_inputs_are_drawn(toy, monkeypatch):
+    """Of ch99.double the tests draw; of a number and a letter they do not, and another seed would give the same."""
+    tried: dict[str, list[tuple[str, int]]] = {}
+    grade = Trial.grade
+
+    def noted(trial, source, seed, answers=()):
+        tried.setdefault(trial.exercise.id, []).append((source, seed))
+        return grade(trial, source, seed, answers)
+
+    monkeypatch.setattr(Trial, "grade", noted)
+    assert all(not result.misses for result in check_chapter(toy, (1, 2, 3)))
+    assert len([seed for _, seed in tried["ch99.double"] if seed == 3]) == 1 + 5  # the solution and each answer
+    assert {seed for id in ("ch99.three", "ch99.letter") for _, seed in tried[id]} == {1}
 
 
 def test_a_solution_that_repeats_the_course_is_found(make, cells):

@@ -13,9 +13,10 @@ SAMPLE = 2  # submissions of each chapter: running hundreds takes minutes, and b
 
 
 pytestmark = pytest.mark.skipif(not RECORD, reason="no record yet: python -m benchmarks.compat")
+each = pytest.mark.parametrize("stem", RECORD, ids=lambda stem: CHAPTERS[stem].id)
 
 
-@pytest.mark.parametrize("stem", RECORD)
+@each
 def test_the_record_is_of_todays_chapter(stem):
     assert RECORD[stem]["sources"] == compat.sources(CHAPTERS[stem]), f"run: python -m benchmarks.compat {stem.split('_')[0]}"
 
@@ -31,7 +32,7 @@ def test_the_classes_differ():
         assert len(rows) > len(chapter["scores"]) / 3
 
 
-@pytest.mark.parametrize("stem", RECORD)
+@each
 def test_scores_of_a_sample_are_nbgraders(stem):
     expected, size = RECORD[stem]["scores"], RECORD[stem]["size"]
     start = int(RECORD[stem]["sources"], 16) % (size - SAMPLE)  # another sample after each change

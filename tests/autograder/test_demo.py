@@ -11,9 +11,6 @@ from markupsafe import escape
 from autograder.authoring.answers import load
 from autograder.authoring.chapters import bound_names, find_chapters
 from autograder.doors import demo
-from autograder.grading.grade import grade
-from autograder.grading.gradebook import Book
-from autograder.grading.submission import Options
 from autograder.pages.feedback import write_feedback
 from autograder.pages.report import collect, write_scores
 from autograder.trusted.plan import uses
@@ -23,14 +20,11 @@ WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is
 
 
 @pytest.fixture(scope="module", params=["toy", *WITH_RELEASE], ids=lambda chapter: getattr(chapter, "id", chapter))
-def done(request, toy, tmp_path_factory):
+def done(request, toy, graded_class):
     """(chapter of the demo's folder, its source chapter, gradebook, flags by student) after the whole demo."""
     source = toy if request.param == "toy" else request.param
-    folder = tmp_path_factory.mktemp("demo") / "demo"
-    (chapter,) = demo.prepare(source.root, folder, [source.stem])
-    book = Book(folder)
-    graded = grade([chapter], book, Options(seed=demo.SEED))
-    return chapter, source, book, {one.student: one.flags for one in graded}
+    made = graded_class(source)
+    return made.chapter, source, made.book, {student: one.flags for student, one in made.graded.items()}
 
 
 def points(chapter, book) -> dict[str, dict[str, float]]:
