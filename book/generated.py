@@ -11,22 +11,10 @@ from types import MappingProxyType
 from autograder.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
 from book.pages import anchor, solution
-from book.registry import Formula, Registry
+from book.registry import CORRECTIONS, KINDS, Formula, Registry
 from book.tables import evidence
 from book.terms import Places
 from course.cookbook import PRESETS, RECIPES, arguments_of, table
-
-RECEIPT_MEANS = {
-    "proved": "checked by a proof assistant",
-    "derived": "derived with symbols by a computer algebra system, in a test",
-    "computed": "equal to an independent computation up to a stated bound, in a test",
-    "measured": "measured by an experiment of ours, with its script, seeds and interval",
-    "reported": "from the literature, cited, not checked here",
-    "analogy": "a way of seeing, not a claim",
-    "open": "not known",
-    "refuted": "claimed by others and shown false by a test",
-    "erratum": "printed wrong in a text that the course grew from; the test shows the right statement",
-}
 
 
 @dataclass(frozen=True)
@@ -76,7 +64,7 @@ def formulas(
         proofs: the lines that show a theorem, by its name as evidence.
     """
     all_ = registry.formulas.values()
-    counts = {kind: sum(formula.receipt == kind for formula in all_) for kind in RECEIPT_MEANS}
+    counts = {kind: sum(formula.receipt == kind for formula in all_) for kind in KINDS}
     chapters = {c: title for c, title in registry.chapters.items() if registry.of(c)}
     lines = [
         "# Formulas and their receipts",
@@ -91,7 +79,7 @@ def formulas(
         "",
         "| Receipt | Means | Formulas |",
         "|:---|:---|---:|",
-        *(f"| [{kind}]{{.receipt .receipt-{kind}}} | {means} | {counts[kind]} |" for kind, means in RECEIPT_MEANS.items()),
+        *(f"| [{name}]{{.receipt .receipt-{name}}} | {kind.means} | {counts[name]} |" for name, kind in KINDS.items()),
         "",
         "</details>",
     ]
@@ -305,7 +293,7 @@ def errata(registry: Registry) -> str:
     corrected = [
         (f.chapter, f"{{ref}}`{f.name} <formula-{f.id}>`", f.wrong or f.does, f.right or f.limits, f.evidence, "")
         for f in registry.formulas.values()
-        if f.receipt in ("erratum", "refuted")
+        if f.receipt in CORRECTIONS
     ]
     corrected += [(e.chapter, "", e.wrong, e.right, e.check, f"(erratum-{e.id})=") for e in registry.errata.values()]
     order = list(registry.chapters)
