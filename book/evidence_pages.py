@@ -14,6 +14,7 @@ from pathlib import Path
 from autograder.chapters import Chapter
 from book.evidence import read_tests
 from book.registry import Registry
+from book.render import render
 
 WITHHELD = "# withheld: this line answers an exercise"
 LONG = 40  # characters from which on a secret is looked for inside a line, too
@@ -92,28 +93,17 @@ def _hider(secrets: set[str]) -> Callable[[str], str]:
 
 def _page(text: str, file: str, uses: dict[str, list[str]], hide: Callable[[str], str]) -> str:
     proof = file.endswith(".v")
-    what = "proof assistant checks these proofs" if proof else "tests run"
-    lines = [
-        "---",
-        "orphan: true",
-        "---",
-        f"# {'Proofs' if proof else 'Tests'}: `{Path(file).name}`",
-        "",
-        f"The {what} whenever the course is tested. The file is `{file}`.",
+    parts = [
+        {
+            "name": name,
+            "label": label(f"{file}::{name}"),
+            "title": _words(name),
+            "uses": uses.get(name),
+            "code": _fenced(hide(code), "coq" if proof else "python"),
+        }
+        for name, code in (_theorems if proof else _functions)(text, set(uses))
     ]
-    if not proof:
-        lines += ["", _fenced(f"pytest {file}", "bash")]
-    for name, code in (_theorems if proof else _functions)(text, set(uses)):
-        if name:
-            lines += [
-                "",
-                f"({label(f'{file}::{name}')})=",
-                f"## {_words(name)}",
-                "",
-                f"`{name}` stands behind {', '.join(uses[name])}.",
-            ]
-        lines += ["", _fenced(hide(code), "coq" if proof else "python")]
-    return "\n".join(lines) + "\n"
+    return render("evidence.md", file=file, name=Path(file).name, proof=proof, parts=parts)
 
 
 def _words(name: str) -> str:
@@ -160,21 +150,9 @@ def _cut(rows: list[str], cuts: list[tuple[int, int, str]]):
 
 def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
     record = json.loads(record_file(root, stem).read_text(encoding="utf-8"))
-    lines = [
-        "---",
-        "orphan: true",
-        "---",
-        f"({experiment_label(stem)})=",
-        f"# Experiment: `{stem}`",
-        "",
-        f'The script wrote the record that the tests read. <a href="../../records/{stem}.json" download>The record</a>, with the result of every seed.',
-        "",
-        "| In the record | Value |",
-        "|:---|:---|",
-    ]
-    lines += [f"| {key} | {_short(value)} |" for key, value in record.items() if len(str(value)) < FACT]
-    lines += ["", _fenced(hide((root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")), "python")]
-    return "\n".join(lines) + "\n"
+    facts = {key: _short(value) for key, value in record.items() if len(str(value)) < FACT}
+    script = (root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")
+    return render("experiment.md", stem=stem, label=experiment_label(stem), facts=facts, script=_fenced(hide(script), "python"))
 
 
 def _short(value) -> str:

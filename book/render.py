@@ -13,8 +13,9 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
 )
 TEMPLATES.filters["fmt"] = format  # {{ seconds|fmt(".2f") }}
+TEMPLATES.filters["counted"] = lambda number, what: f"{number:g} {what}{'' if number == 1 else 's'}"
 
 
 def render(template: str, **given) -> str:
     """The document that a template makes of what it is given; HTML and XML escape it."""
-    return TEMPLATES.get_template(template).render(given)
+    return TEMPLATES.get_template(template).render(given).rstrip() + "\n"
