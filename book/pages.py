@@ -13,6 +13,7 @@ from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.preprocessors import ClearSolutions
 from autograder.release import course_config
 from book.registry import Registry
+from book.render import render
 from book.tables import MARK, receipt_link, table
 from course.widgets import HERE as WIDGETS
 from course.widgets import MIME, esm
@@ -25,11 +26,6 @@ DISPLAY = re.compile(r"(```.*?```|`[^`\n]+`)|(?<![$\\])\$\$([^$]+)\$\$", re.DOTA
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 PROTECTED = re.compile(r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>)", re.DOTALL)
 TIME = re.compile(r"^\*\*Time\*\* (\d+) minutes to read · (\d+) minutes of exercises[ \t]*$", re.MULTILINE)
-NOTEBOOK = """<div class="notebook"><a class="button" href="../notebooks/{name}" download="">Open as notebook</a>
-<details><summary>How to open it</summary>
-<p>In a clone of the course, <code>make lab</code> opens JupyterLab on all notebooks; this one is <code>{stem}/{name}</code>.
-From your teacher's zip, put the file into the folder <code>{stem}</code> and follow the README beside it.</p></details></div>
-"""
 BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
@@ -175,7 +171,7 @@ def _lead(text: str, chapter: Chapter) -> str:
     promise, _, rest = rest.strip().partition("\n")
     lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
-        lead += "\n" + NOTEBOOK.format(name=chapter.release.name, stem=chapter.stem)
+        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem)
     abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")
     return f"{title}\n\n{lead}\n:::{{div}} abilities\n{abilities.strip()}\n:::\n\n{builds_on}{rest.rstrip()}"
 
