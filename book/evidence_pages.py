@@ -13,11 +13,11 @@ from pathlib import Path
 
 from autograder.chapters import Chapter
 from book.evidence import read_tests
+from book.leaks import Lines
 from book.registry import Registry
 from book.render import render
 
 WITHHELD = "# withheld: this line answers an exercise"
-LONG = 40  # characters from which on a secret is looked for inside a line, too
 ANSWER = 30  # characters; shorter lines of answers stand everywhere
 FACT = 1000  # characters; what is longer in a record are its results
 THEOREM = r"\b(?:Theorem|Lemma|Corollary|Fact|Proposition)\s+{}\b"
@@ -47,7 +47,7 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
         root: the course folder.
         secrets: lines of hidden tests and solutions; where the evidence has one, the page says so instead.
     """
-    hide = _hider(set(secrets))
+    hide = _hider(secrets)
     files: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))  # file: function: links back
     for formula in registry.formulas.values():
         if formula.evidence:
@@ -80,11 +80,11 @@ def lines_of_answers(chapter: Chapter) -> set[str]:
     return {line.strip() for line in chapter.answers.read_text(encoding="utf-8").splitlines() if len(line.strip()) > ANSWER}
 
 
-def _hider(secrets: set[str]) -> Callable[[str], str]:
-    long = [line for line in secrets if len(line) > LONG]
+def _hider(secrets: Iterable[str]) -> Callable[[str], str]:
+    hidden = Lines(secrets)
 
     def shown(line: str) -> str:
-        if line.strip() not in secrets and not any(secret in line for secret in long):
+        if not hidden.told_by(line):
             return line
         return line[: len(line) - len(line.lstrip())] + WITHHELD
 
