@@ -9,9 +9,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
-from autograder.answers import Answer, load
-from autograder.chapters import Chapter, find_chapters, grade_id, nbgrader_id
-from autograder.release import generate
+from autograder.authoring.answers import Answer, load
+from autograder.authoring.chapters import Chapter, find_chapters, grade_id, nbgrader_id
+from autograder.authoring.release import generate
 
 ROOT = Path(__file__).resolve().parents[1]
 

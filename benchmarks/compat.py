@@ -20,8 +20,10 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from autograder.chapters import Chapter, find_chapters
-from autograder.grade import Book, Options, grade
+from autograder.authoring.chapters import Chapter, find_chapters
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
 from benchmarks.classes import PLAIN, ROOT, make_class
 from course.checks import SEED_VARIABLE
 

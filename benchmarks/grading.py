@@ -27,10 +27,10 @@ import nbformat
 from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
-from autograder import environment
-from autograder.chapters import Chapter, grade_id
-from autograder.course_folder import Release
-from autograder.grade import Book
+from autograder.authoring.chapters import Chapter, grade_id
+from autograder.authoring.course_folder import Release
+from autograder.grading.address import versions
+from autograder.grading.gradebook import Book
 from benchmarks.classes import PLAIN, ROOT, make_class
 
 RECORD = ROOT / "benchmarks" / "grading.json"
@@ -40,7 +40,7 @@ SUBREAPER = 36  # prctl: processes whose parent ends become ours, so that their 
 CORES = len(os.sched_getaffinity(0))
 
 COMMANDS = {
-    "autograder": lambda stem: [sys.executable, "-c", "from autograder.cli import app; app()", "grade", stem],
+    "autograder": lambda stem: [sys.executable, "-c", "from autograder.doors.cli import app; app()", "grade", stem],
     "nbgrader": lambda stem: [sys.executable, "-m", "nbgrader", "autograde", "--assignment", stem],
 }
 
@@ -208,7 +208,7 @@ def main() -> None:
     results = [compare(size, given.rounds or ROUNDS.get(size, 1), given.chapter) for size in given.sizes]
     record = {
         "when": f"{datetime.now(UTC):%Y-%m-%d}",
-        "machine": {"cores": CORES, "processor": processor(), "versions": environment.versions()},
+        "machine": {"cores": CORES, "processor": processor(), "versions": versions()},
         "chapter": given.chapter,
         "results": results,
     }

@@ -15,7 +15,7 @@ import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from autograder.chapters import find_chapters
+from autograder.authoring.chapters import find_chapters
 from book.pdf import browser
 from book.registry import ROOT
 

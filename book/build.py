@@ -15,8 +15,9 @@ from pathlib import Path
 import nbformat
 import yaml
 
-from autograder.chapters import Chapter, CourseError, find_chapters
-from autograder.release import secrets
+from autograder.authoring.chapters import Chapter, find_chapters
+from autograder.authoring.release import secrets
+from autograder.errors import CourseError
 from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml

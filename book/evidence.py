@@ -12,6 +12,7 @@ from pathlib import Path
 
 from book import proofs
 from book.registry import CORRECTIONS, EVIDENCE, KINDS, ROOT, Formula, Registry
+from course import data
 
 CLOSE = {"allclose", "approx", "assert_allclose", "assert_array_equal", "assert_close", "equal", "isclose", "gradcheck"}
 
@@ -85,27 +86,16 @@ def _records(test: Test, root: Path):
     if not test.records:
         yield 'reads no record: a measurement is read with course.data.record("stem")'
     for stem in test.records:
-        path, script = root / "course" / "data" / "records" / f"{stem}.json", root / "experiments" / f"{stem}.py"
+        path, script = data.record_path(stem, root=root), root / "experiments" / f"{stem}.py"
         if not script.is_file():
             yield f"the record's script experiments/{stem}.py is not there"
         if not path.is_file():
             yield f"there is no record course/data/records/{stem}.json: run the script"
             continue
-        there = " ".join(_keys(json.loads(path.read_text(encoding="utf-8"))))
-        if not re.search(r"\bseeds?\b", there):
-            yield f"the record {stem} does not say its seeds"
-        if "interval" not in f"{there} {test.text}":
+        record = json.loads(path.read_text(encoding="utf-8"))
+        yield from data.problems_of_record(stem, record)
+        if not record.get("interval") and "interval" not in test.text:
             yield f"neither the record {stem} nor the test has an interval"
-
-
-def _keys(value):
-    if isinstance(value, dict):
-        for key, inside in value.items():
-            yield key
-            yield from _keys(inside)
-    elif isinstance(value, list):
-        for inside in value:
-            yield from _keys(inside)
 
 
 # ---------------------------------------------------------------- reading tests

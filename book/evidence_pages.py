@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autograder.chapters import Chapter
+from autograder.authoring.chapters import Chapter
 from book.evidence import read_tests
 from book.leaks import Lines
 from book.registry import Registry
 from book.render import render
+from course import data
 
 WITHHELD = "# withheld: this line answers an exercise"
 ANSWER = 30  # characters; shorter lines of answers stand everywhere
@@ -63,14 +64,9 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
             name = f"evidence/{path.stem}.md" if path.suffix == ".py" else f"evidence/proofs/{path.stem}.md"
             made[name] = _page(path.read_text(encoding="utf-8"), file, uses, hide)
     for path in sorted((root / "experiments").glob("*.py")):
-        if record_file(root, path.stem).is_file():
+        if data.record_path(path.stem, root=root).is_file():
             made[f"evidence/experiments/{path.stem}.md"] = _experiment(root, path.stem, hide)
     return made
-
-
-def record_file(root: Path, stem: str) -> Path:
-    """Where an experiment's record is."""
-    return root / "course" / "data" / "records" / f"{stem}.json"
 
 
 def lines_of_answers(chapter: Chapter) -> set[str]:
@@ -149,10 +145,16 @@ def _cut(rows: list[str], cuts: list[tuple[int, int, str]]):
 
 
 def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
-    record = json.loads(record_file(root, stem).read_text(encoding="utf-8"))
-    facts = {key: _short(value) for key, value in record.items() if len(str(value)) < FACT}
-    script = (root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")
-    return render("experiment.md", stem=stem, label=experiment_label(stem), facts=facts, script=_fenced(hide(script), "python"))
+    record = json.loads(data.record_path(stem, root=root).read_text(encoding="utf-8"))
+    results = record["results"]
+    facts = record | {"results": {}} | {f"results: {key}": results[key] for key in results if isinstance(results, dict)}
+    return render(
+        "experiment.md",
+        stem=stem,
+        label=experiment_label(stem),
+        facts={key: _short(value) for key, value in facts.items() if value and len(str(value)) < FACT},
+        script=_fenced(hide((root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")), "python"),
+    )
 
 
 def _short(value) -> str:

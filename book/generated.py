@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from autograder.chapters import HEADER, Chapter, Exercise
+from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
 from book.pages import anchor, solution
 from book.registry import CORRECTIONS, KINDS, Formula, Registry, Term

@@ -9,9 +9,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 
-from autograder.chapters import HEADER, Chapter, Exercise, regions, tags
-from autograder.preprocessors import ClearSolutions
-from autograder.release import course_config
+from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
+from autograder.authoring.preprocessors import ClearSolutions
+from autograder.authoring.release import course_config
 from book.registry import Registry
 from book.render import render
 from book.tables import MARK, receipt_link, table

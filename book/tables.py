@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.chapters import Chapter, find_chapters, tags
+from autograder.authoring.chapters import Chapter, find_chapters, tags
 from book.registry import ROOT, Formula, Registry, RegistryError, load
 
 MARK = "<!-- receipts -->"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.chapters import Chapter, slug, without_regions
+from autograder.authoring.chapters import Chapter, slug, without_regions
 from book.registry import Registry, Term
 
 UNREAD = re.compile(r"```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$|\]\([^)]*\)|<[^>\n]+>", re.DOTALL)

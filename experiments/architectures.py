@@ -9,12 +9,7 @@ Every setting is trained with several seeds and tested on lists drawn anew. Writ
 """
 
 import argparse
-import json
-import math
-import platform
-import statistics
 import sys
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -22,13 +17,13 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from course import data  # noqa: E402
 from course.architectures import FAMILIES, Family, either_order, fit, generate, reversal  # noqa: E402
 
 SETTINGS = {"V": 16, "n": 8, "B": 64, "d_model": 32, "n_heads": 2, "rate": 1e-2, "tested": 1000}
 FULL = {"steps": {"reversal": [25, 50, 100], "either order": [300, 1000]}, "seeds": 5}
 SMALL = {"steps": {"reversal": [100], "either order": [200]}, "seeds": 3}
 TASKS = {"reversal": reversal, "either order": either_order}
-STUDENT = {3: 4.303, 5: 2.776}  # 97.5% points of Student's t, by number of seeds
 
 
 def one_run(kind: str, task: str, steps: int, seed: int, s: dict) -> tuple[Family, dict]:
@@ -46,12 +41,6 @@ def one_run(kind: str, task: str, steps: int, seed: int, s: dict) -> tuple[Famil
     return model, {"lists": float(right.float().mean()), "tokens": float(places.float().mean())}
 
 
-def interval(numbers: list[float]) -> tuple[float, float]:
-    """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return round(statistics.mean(numbers), 4), round(half, 4)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="three seeds and few steps, under a minute on a CPU")
@@ -66,23 +55,12 @@ def main() -> None:
                 row = {"task": task, "model": kind, "steps": steps, "parameters": sum(p.numel() for p in runs[0][0].parameters())}
                 for what in ("lists", "tokens"):
                     row[what] = [round(told[what], 4) for _, told in runs]
-                row["mean"], row["half_width"] = interval(row["lists"])
-                row["mean_tokens"], row["half_width_tokens"] = interval(row["tokens"])
+                row["mean"], row["half_width"] = data.interval(row["lists"], 4)
+                row["mean_tokens"], row["half_width_tokens"] = data.interval(row["tokens"], 4)
                 results.append(row)
                 print(f"{task:13} {steps:4} steps  {kind:16} lists {row['mean']:.3f} ± {row['half_width']:.3f}", flush=True)
-    record = {
-        "experiment": "experiments/architectures.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": settings,
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": list(range(settings["seeds"])),
-        "interval": "95% of the mean over seeds, Student's t",
-        "results": results,
-    }
-    path = ROOT / "course" / "data" / "records" / "architectures.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    told = "95% of the mean over seeds, Student's t"
+    data.keep_record("architectures", results, settings=settings, seeds=range(settings["seeds"]), interval=told, small=small)
 
 
 if __name__ == "__main__":

@@ -16,17 +16,15 @@ Writes course/data/records/attention.json.
 """
 
 import argparse
-import json
 import math
-import platform
 import time
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "attention.json"
+from course import data
+
 ARMS = ["scaled", "unscaled", "unscaled_small_start"]
 COMMON = {"arms": ARMS, "names": 32, "colours": 32, "optimiser": "Adam", "test_batches": 8}
 FULL = COMMON | {
@@ -139,30 +137,21 @@ def train(arm: str, d_k: int, settings: dict, seeds: list[int], device) -> list[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="less than a minute on a CPU")
-    parser.add_argument("--out", type=Path, default=RECORD, help="where the record goes")
-    arguments = parser.parse_args()
+    small = parser.parse_args().small
     device = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
     if device.type == "cpu":
         torch.set_num_threads(1)
-    settings = dict(SMALL if arguments.small else FULL)
+    settings = dict(SMALL if small else FULL)
     seeds, began, results = list(range(settings.pop("seeds"))), time.perf_counter(), []
     for d_k in settings["d_k"]:
         for arm in ARMS:
             results += train(arm, d_k, settings, seeds, device)
             mean = sum(r["accuracy"] for r in results[-len(seeds) :]) / len(seeds)
             print(f"d_k {d_k:5d}  {arm:21s} accuracy {mean:.3f}  {time.perf_counter() - began:.0f} s", flush=True)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    written = {
-        "experiment": "experiments/attention.py",
-        "mode": "small" if arguments.small else "full",
-        "settings": settings,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": seeds,
-        "seconds": round(time.perf_counter() - began),
-        "results": results,
-    }
-    arguments.out.write_text(json.dumps(written, indent=1) + "\n")
+    seconds = round(time.perf_counter() - began)
+    data.keep_record(
+        "attention", results, settings=settings, seeds=seeds, interval=None, device=device, small=small, seconds=seconds
+    )
 
 
 if __name__ == "__main__":

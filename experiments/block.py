@@ -10,12 +10,7 @@ before. Writes course/data/records/block.json.
 """
 
 import argparse
-import json
-import math
-import platform
-import statistics
 import sys
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -23,6 +18,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from course import data  # noqa: E402
 from course.block import AttentionOnly, copy_accuracy, repeats, train  # noqa: E402
 
 SETTINGS = {"V": 20, "T": 32, "B": 32, "n_heads": 2, "rate": 1e-2, "tested": 512, "check_every": 50}
@@ -35,7 +31,6 @@ MODELS = {
     "3 layers": {"n_layers": 3, "d_model": 32, "periods": [8, 16]},
     "1 layer, always 12 tokens": {"n_layers": 1, "d_model": 32, "periods": [12, 12]},
 }
-STUDENT = {3: 4.303, 8: 2.365}  # 97.5% points of Student's t, by number of seeds
 
 
 def one_run(seed: int, s: dict, n_layers: int, d_model: int, periods: list[int]) -> list[float]:
@@ -51,12 +46,6 @@ def one_run(seed: int, s: dict, n_layers: int, d_model: int, periods: list[int])
         train(model, batch, s["check_every"], s["rate"], optimiser=optimiser, warmup=20 if done == 0 else 0)
         curve.append(round(copy_accuracy(model, *test), 4))
     return curve
-
-
-def interval(numbers: list[float]) -> tuple[float, float]:
-    """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return round(statistics.mean(numbers), 4), round(half, 4)
 
 
 def best_offset(s: dict, periods: list[int]) -> float:
@@ -76,23 +65,12 @@ def main() -> None:
     for name, sizes in MODELS.items():
         curves = [one_run(seed, settings, **sizes) for seed in range(settings["seeds"])]
         last = [curve[-1] for curve in curves]
-        mean, half = interval(last)
+        mean, half = data.interval(last, 4)
         row = {"model": name, **sizes, "curves": curves, "accuracy": last, "mean": mean, "half_width": half}
         results.append(row | {"best_offset": best_offset(settings, sizes["periods"])})
         print(f"{name:28} {mean:.3f} ± {half:.3f}   best fixed offset {results[-1]['best_offset']:.3f}")
-    record = {
-        "experiment": "experiments/block.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": settings,
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": list(range(settings["seeds"])),
-        "interval": "95% of the mean over seeds, Student's t",
-        "results": results,
-    }
-    path = ROOT / "course" / "data" / "records" / "block.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    told = "95% of the mean over seeds, Student's t"
+    data.keep_record("block", results, settings=settings, seeds=range(settings["seeds"]), interval=told, small=small)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,7 @@ seed's vectors to course/data/austen_vectors.npz.
 import argparse
 import importlib.util
 import json
-import math
-import platform
-import statistics
 import sys
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +44,6 @@ from course.model import GPT, Config  # noqa: E402
 VECTORS = {"least": 50, "window": 5, "k": 5, "rarity": 1e-3, "d": 64}
 FULL = VECTORS | {"seeds": 8, "steps": 200, "lm_seeds": 5, "lm_steps": 800}
 SMALL = VECTORS | {"seeds": 3, "steps": 100, "lm_seeds": 3, "lm_steps": 40}
-STUDENT = {3: 4.303, 5: 2.776, 8: 2.365}  # 97.5% points of Student's t, by number of seeds
 SENTENCES = {
     "bank": (
         ("we sat on the bank of the river", "the boat lay on the muddy bank of the stream"),
@@ -79,8 +74,8 @@ SENTENCES = {
 
 def interval(numbers: list[float]) -> dict:
     """The numbers, their mean and the half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return {"runs": [round(x, 4) for x in numbers], "mean": round(statistics.mean(numbers), 4), "half_width": round(half, 4)}
+    mean, half = data.interval(numbers, 4)
+    return {"runs": [round(x, 4) for x in numbers], "mean": mean, "half_width": half}
 
 
 # ---------------------------------------------------------------- analogies
@@ -214,24 +209,20 @@ def main() -> None:
     args = parser.parse_args()
     settings = SMALL if args.small else FULL
     torch.set_num_threads(1)
-    path = ROOT / "course" / "data" / "records" / "embeddings.json"
-    measured = encoder() if args.encoder else json.loads(path.read_text())["encoder"] if path.exists() else None
+    before = data.record_path("embeddings", "small" if args.small else "full")
+    measured = encoder() if args.encoder else json.loads(before.read_text())["results"]["encoder"] if before.exists() else None
     solved, names, E = analogies(settings)
-    record = {
-        "experiment": "experiments/embeddings.py",
-        "mode": "small" if args.small else "full",
-        "date": date.today().isoformat(),
-        "settings": settings,
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "interval": "95% of the mean over seeds, Student's t",
-        "analogies": solved,
-        "tied": tied_ends(settings),
-        "encoder": measured,
-    }
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = data.keep_record(
+        "embeddings",
+        {"analogies": solved, "tied": tied_ends(settings), "encoder": measured},
+        settings=settings,
+        seeds=range(settings["seeds"]),
+        interval="95% of the mean over seeds, Student's t",
+        small=args.small,
+    )
     whole = (127 * E / E.abs().amax(dim=-1, keepdim=True)).round().to(torch.int8)  # (V, d): directions are kept, to 1/127
-    np.savez_compressed(ROOT / "course" / "data" / "austen_vectors.npz", words=np.array(names), vectors=whole.numpy())
+    folder = path.parent if args.small else data.HERE
+    np.savez_compressed(folder / "austen_vectors.npz", words=np.array(names), vectors=whole.numpy())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,8 @@ was not seen, and how many hidden numbers are silent. Writes course/data/records
 """
 
 import argparse
-import json
-import math
-import platform
 import statistics
 import sys
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -34,7 +30,6 @@ FULL = {"steps": 300, "seeds": 6}
 SMALL = {"steps": 60, "seeds": 3}
 BENDS = {"no bend": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU, "SiLU": nn.SiLU}
 KINDS = [*BENDS, "SwiGLU", "ReLU, larger start", "GELU, larger start"]
-STUDENT = {3: 4.303, 6: 2.571}  # 97.5% points of Student's t, by number of seeds
 
 
 def model_of(kind: str, V: int, s: dict) -> GPT:
@@ -84,19 +79,13 @@ def one_run(kind: str, seed: int, seen: torch.Tensor, test: torch.Tensor, V: int
     return {"loss": round(float(loss), 4), "fresh": fresh, "trained": silent(hidden_numbers(model, test))}
 
 
-def interval(numbers: list[float]) -> tuple[float, float]:
-    """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return round(statistics.mean(numbers), 4), round(half, 4)
-
-
 def summary(kind: str, runs: list[dict], gelu: list[dict], s: dict) -> dict:
     """The row of one kind; its losses are also compared with GELU's, seed by seed."""
     losses = [run["loss"] for run in runs]
-    mean, half = interval(losses)
+    mean, half = data.interval(losses, 4)
     row = {"kind": kind, "losses": losses, "mean": mean, "half_width": half}
     against = [loss - run["loss"] for loss, run in zip(losses, gelu, strict=True)]
-    row["minus GELU"], row["minus GELU, half width"] = interval(against) if kind != "GELU" else (0.0, 0.0)
+    row["minus GELU"], row["minus GELU, half width"] = data.interval(against, 4) if kind != "GELU" else (0.0, 0.0)
     for name in ("fresh", "trained"):
         for k, what in enumerate(("zero", "small")):
             row[f"{what}, {name}"] = [run[name][k] for run in runs]
@@ -121,19 +110,9 @@ def main() -> None:
     results = [summary(kind, runs[kind], runs["GELU"], s) for kind in runs]
     for row in results:
         print(f"{row['kind']:18} {row['mean']:.3f} ± {row['half_width']:.3f}   minus GELU {row['minus GELU']:+.3f}")
-    record = {
-        "experiment": "experiments/ffn.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": s | {"V": len(letters)},
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": list(range(s["seeds"])),
-        "interval": "95% of the mean over seeds, Student's t; differences are taken seed by seed",
-        "results": results,
-    }
-    path = ROOT / "course" / "data" / "records" / "ffn.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    told = "95% of the mean over seeds, Student's t; differences are taken seed by seed"
+    settings = s | {"V": len(letters)}
+    data.keep_record("ffn", results, settings=settings, seeds=range(s["seeds"]), interval=told, small=small)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,8 @@ of benchmarks/decoding.py, of which the figures are taken over. Writes course/da
 import argparse
 import json
 import math
-import platform
-import statistics
 import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -29,12 +26,10 @@ from course.inference import beam, following, generate, greedy, keep_min_p, keep
 from course.model import GPT, Config  # noqa: E402
 from course.tokens import bpe_decode, bpe_encode  # noqa: E402
 
-RECORD = ROOT / "course" / "data" / "records" / "inference.json"
 FULL = {"prompts": 16, "lengths": [64, 128, 256, 512, 1024], "batches": [1, 2, 4, 8, 16, 32, 64], "rounds": 6}
 SMALL = {"prompts": 8, "lengths": [64, 256], "batches": [1, 16], "rounds": 2}
 WIDE = {"V": 256, "d_model": 1024, "n_layers": 4, "n_heads": 8}
 TEXTS = {"held_out": 200_000, "prompt": 16, "new": 80, "piece": 4}  # characters that experiments/training.py held out; tokens
-STUDENT = {8: 2.365, 16: 2.131}  # 97.5% points of Student's t, by number of prompts
 
 
 def fastest(steps: dict, rounds: int) -> dict:
@@ -133,12 +128,6 @@ def repeated(ids: list[int], piece: int) -> float:
     return 1 - len(set(pieces)) / len(pieces)
 
 
-def interval(numbers: list[float]) -> list[float]:
-    """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return [round(statistics.mean(numbers), 4), round(half, 4)]
-
-
 @torch.no_grad()
 def likely_texts(prompts: int) -> list[dict]:
     """Each rule behind so many places of the novel that the model has not read."""
@@ -156,8 +145,8 @@ def likely_texts(prompts: int) -> list[dict]:
         rows.append(
             {
                 "way": name,
-                "log_prob": interval(log_probs.mean(dim=1).tolist()),
-                "repeated": interval(again),
+                "log_prob": data.interval(log_probs.mean(dim=1), 4),
+                "repeated": data.interval(again, 4),
                 "example": bpe_decode(new[0], merges),
             }
         )
@@ -203,22 +192,22 @@ def main() -> None:
     small = parser.parse_args().small
     torch.set_num_threads(1)
     size = SMALL if small else FULL
-    record = {
-        "experiment": "experiments/inference.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": {"wide": WIDE, "texts": TEXTS, **size},
-        "device": "CPU, one thread; times are the fastest of the rounds",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": [0],
-        "interval": "95% of the mean over prompts, Student's t",
+    results = {
         "steps": single_steps(size["lengths"], size["rounds"]),
         "whole_texts": whole_texts(2),
         "batches": batches(size["batches"], size["rounds"]),
         "texts": likely_texts(size["prompts"]),
         "gpu": on_gpu(),
     }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    data.keep_record(
+        "inference",
+        results,
+        settings={"wide": WIDE, "texts": TEXTS, **size},
+        seeds=[0],
+        interval="95% of the mean over prompts, Student's t",
+        small=small,
+        times="the fastest of the rounds",
+    )
 
 
 if __name__ == "__main__":

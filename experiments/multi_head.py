@@ -18,12 +18,8 @@ Writes course/data/records/multi_head.json.
 """
 
 import argparse
-import json
-import math
-import platform
 import statistics
 import sys
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -57,14 +53,12 @@ LISTS = {
 TEXT = {"H": 4, "n_layers": 2, "d_model": 64, "B": 16, "T": 64, "lr": 5e-3, "characters": 600_000, "tested": 512, "ranked": 256}
 FULL = {"list_steps": 1200, "list_seeds": 8, "text_steps": 800, "text_seeds": 5}
 SMALL = {"list_steps": 400, "list_seeds": 2, "text_steps": 150, "text_seeds": 2}
-STUDENT = {2: 12.706, 5: 2.776, 8: 2.365}  # 97.5% points of Student's t, by number of seeds
 HALF = [(layer, head) for layer in (0, 1) for head in (2, 3)]  # removed from the start
 
 
 def interval(numbers: list[float]) -> dict[str, float]:
     """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return {"mean": round(statistics.mean(numbers), 4), "half_width": round(half, 4)}
+    return dict(zip(("mean", "half_width"), data.interval(numbers, 4), strict=True))
 
 
 def rounded(table: torch.Tensor) -> list[list[float]]:
@@ -188,19 +182,14 @@ def main() -> None:
     for seed in range(run["text_seeds"]):
         text.append(on_text(seed, ids, V, TEXT, run["text_steps"]))
         print({k: v for k, v in text[-1].items() if k != "removed_at_random"}, flush=True)
-    record = {
-        "experiment": "experiments/multi_head.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": {"lists": LISTS, "text": TEXT} | run,
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": list(range(run["list_seeds"])),
-        "interval": "95% of the mean over seeds, Student's t",
-        "results": {"lists": lists, "text": text},
-    }
-    path = ROOT / "course" / "data" / "records" / "multi_head.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    data.keep_record(
+        "multi_head",
+        {"lists": lists, "text": text},
+        settings={"lists": LISTS, "text": TEXT} | run,
+        seeds=range(run["list_seeds"]),
+        interval="95% of the mean over seeds, Student's t",
+        small=small,
+    )
 
 
 if __name__ == "__main__":

@@ -7,20 +7,17 @@ there is one; with --small they are of one CPU core:
 """
 
 import argparse
-import json
 import math
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from course import data
 from course.device import best_device
 from course.overview import fading_rate, gradient_by_distance, layer_work, rnn_scan
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "overview.json"
 GAINS = [0.8, 1.0, 1.5, 2.0, 3.0]
 WIDTH = 256
 DISTANCE = 100
@@ -30,14 +27,11 @@ REPEATS = 15
 
 
 def gradient_row(gain: float) -> dict:
-    """log10 of the gradient at DISTANCE, over random recurrences, with a 95% interval (normal approximation)."""
-    ends = np.array([float(gradient_by_distance(gain, DISTANCE + 1, WIDTH, seed)[-1]) for seed in range(SEEDS)])
-    return {
-        "gain": gain,
-        "log10": round(float(ends.mean()), 3),
-        "half_width": round(1.96 * float(ends.std(ddof=1)) / math.sqrt(SEEDS), 3),
-        "theory": round(DISTANCE * fading_rate(gain), 3),
-    }
+    """log10 of the gradient at DISTANCE, over random recurrences, with a 95% interval."""
+    ends = [float(gradient_by_distance(gain, DISTANCE + 1, WIDTH, seed)[-1]) for seed in range(SEEDS)]
+    mean, half = data.interval(ends, 3)
+    theory = round(DISTANCE * fading_rate(gain), 3)
+    return {"gain": gain, "log10": mean, "half_width": half, "theory": theory, "runs": [round(x, 3) for x in ends]}
 
 
 def attention(x: torch.Tensor, projections: list[torch.Tensor]) -> torch.Tensor:
@@ -78,22 +72,11 @@ def time_row(T: int, device: torch.device) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="take the times of one CPU core")
-    device = torch.device("cpu") if parser.parse_args().small else best_device()
+    small = parser.parse_args().small
+    device = torch.device("cpu") if small else best_device()
     torch.set_num_threads(1)
-    record = {
-        "what": "log10 of the norm of a gradient 100 steps back through h_t = tanh(x_t + h_{t-1} U), relative to its start",
-        "prediction": "100 times fading_rate(gain)",
-        "null": "no fading: 0",
-        "interval": "mean ± 1.96 standard errors over seeds",
-        "settings": {
-            "width": WIDTH,
-            "distance": DISTANCE,
-            "seeds": list(range(SEEDS)),
-            "device": "cpu",
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
-        "rows": [gradient_row(gain) for gain in GAINS],
+    results = {
+        "gradients": [gradient_row(gain) for gain in GAINS],
         "times": {
             "what": "milliseconds of one layer of width 256 for one sequence of T tokens, forwards: quartiles of the repeats",
             "settings": {
@@ -103,8 +86,18 @@ def main() -> None:
             "rows": [time_row(T, device) for T in LENGTHS],
         },
     }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(RECORD)
+    path = data.keep_record(
+        "overview",
+        results,
+        settings={"width": WIDTH, "distance": DISTANCE},
+        seeds=range(SEEDS),
+        interval="95% of the mean over seeds, Student's t",
+        small=small,
+        what="log10 of the norm of a gradient 100 steps back through h_t = tanh(x_t + h_{t-1} U), relative to its start",
+        prediction="100 times fading_rate(gain)",
+        null_model="no fading: 0",
+    )
+    print(path)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,8 @@ course/data/records/position_rope.json.
 """
 
 import argparse
-import json
-import math
-import platform
-import statistics
 import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -54,7 +49,6 @@ SMALL = {
     "seeds": 3,
     "characters": 400_000,
 }
-STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}  # 97.5% points of Student's t, by number of seeds
 
 
 def corpus(characters: int | None, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, int]:
@@ -112,15 +106,9 @@ def losses(model: PositionModel, settings: dict, held_out: torch.Tensor) -> list
     return found
 
 
-def interval(numbers: list[float]) -> tuple[float, float]:
-    """Mean and half width of the 95% interval of the mean, by Student's t."""
-    half = STUDENT[len(numbers)] * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return round(statistics.mean(numbers), 4), round(half, 4)
-
-
 def summarise(runs: list[list[float]]) -> dict:
-    by_length = [interval(list(column)) for column in zip(*runs, strict=True)]
-    change = interval([run[-1] - run[0] for run in runs])
+    by_length = [data.interval(column, 4) for column in zip(*runs, strict=True)]
+    change = data.interval([run[-1] - run[0] for run in runs], 4)
     return {
         "loss_mean": [mean for mean, _ in by_length],
         "loss_half_width": [half for _, half in by_length],
@@ -133,8 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--small", action="store_true", help="a CPU version of under a minute")
     parser.add_argument("--steps", type=int, help="training steps of each model")
-    parser.add_argument("--seeds", type=int, choices=sorted(STUDENT), help="models of each scheme")
-    parser.add_argument("--out", type=Path, default=ROOT / "course/data/records/position_rope.json")
+    parser.add_argument("--seeds", type=int, help="models of each scheme, two or more")
     options = parser.parse_args()
     settings = dict(SMALL if options.small else FULL)
     settings |= {name: value for name in ("steps", "seeds") if (value := getattr(options, name)) is not None}
@@ -144,31 +131,26 @@ def main() -> None:
         torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")
     ids, held_out, V = corpus(settings["characters"], device)
-    seeds, start, results = list(range(settings.pop("seeds"))), time.perf_counter(), {}
+    seeds, start, runs = list(range(settings.pop("seeds"))), time.perf_counter(), {}
     for scheme in SCHEMES:
-        results[scheme] = [losses(train(scheme, seed, settings, ids, V), settings, held_out) for seed in seeds]
-        print(f"{scheme:<11} {results[scheme]}  {time.perf_counter() - start:.0f} s", flush=True)
-    record = {
-        "experiment": "experiments/position_rope.py",
-        "mode": "small" if options.small else "full",
-        "date": date.today().isoformat(),
-        "settings": settings
-        | {
-            "V": V,
-            "corpus": "austen",
-            "loss_on": "the last T / 2 characters of the window, the same for every length",
-            "held_out": "last twentieth of the text",
-        },
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else device.type,
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": seeds,
-        "results": results,
-        "summary": {scheme: summarise(runs) for scheme, runs in results.items()},
-        "seconds": round(time.perf_counter() - start, 1),
+        runs[scheme] = [losses(train(scheme, seed, settings, ids, V), settings, held_out) for seed in seeds]
+        print(f"{scheme:<11} {runs[scheme]}  {time.perf_counter() - start:.0f} s", flush=True)
+    about = {
+        "V": V,
+        "corpus": "austen",
+        "loss_on": "the last T / 2 characters of the window, the same for every length",
+        "held_out": "last twentieth of the text",
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"wrote {options.out.name} after {record['seconds']} s")
+    data.keep_record(
+        "position_rope",
+        {"runs": runs, "summary": {scheme: summarise(each) for scheme, each in runs.items()}},
+        settings=settings | about,
+        seeds=seeds,
+        interval="95% of the mean over seeds, Student's t",
+        device=device,
+        small=options.small,
+        seconds=round(time.perf_counter() - start, 1),
+    )
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ with dropout, with smoothed labels. A temperature is fitted on 500 other digits;
 
 import json
 import math
-import platform
-from pathlib import Path
 
-import numpy as np
-import sklearn
 import torch
 
+from course import data
 from course.regularisation_and_calibration import (
     ece,
     ece_bound,
@@ -27,11 +24,9 @@ from course.regularisation_and_calibration import (
     train_mlp,
 )
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "regularisation_and_calibration.json"
 NOISES = [0.0, 0.3, 0.5]
 WAYS = {"plain": {}, "dropout": {"rho": 0.5}, "smoothing": {"eps": 0.1}}
 SEEDS = list(range(10))
-STUDENT = 2.262  # of the t distribution with 9 degrees of freedom, two-sided 95%
 BINS = 15
 
 
@@ -56,7 +51,7 @@ def calibrate(noise: float, way: str, seed: int) -> dict[str, float]:
 
 def interval(values) -> dict[str, float]:
     """Mean and half width of its 95% interval over seeds."""
-    return {"mean": float(np.mean(values)), "half_width": float(STUDENT * np.std(values, ddof=1) / math.sqrt(len(values)))}
+    return dict(zip(("mean", "half_width"), data.interval(values, 4), strict=True))
 
 
 def change(runs: dict, one: tuple, other: tuple) -> dict[str, float]:
@@ -82,21 +77,18 @@ def main() -> None:
             judged[f"{name} after less before, plain, noise {noise}"] = change(runs, *pair)
         pair = (noise, "plain", "ece after"), (noise, "plain", "honest ece after")
         judged[f"ece after less honest, plain, noise {noise}"] = change(runs, *pair)
-    record = {
-        "what": "calibration of a perceptron on digits with noise on the pixels, plain, with dropout, with smoothed labels",
-        "prediction": "smoothing lowers the ECE only where the plain network is overconfident",
-        "null_model": "the mean ECE of an honest model with the same confidences",
-        "settings": {"noises": NOISES, "ways": WAYS, "seeds": SEEDS, "bins": BINS, "train": 300, "held_out": 500, "test": 997},
-        "interval": "mean over seeds ± 2.262 standard errors (t, 9 degrees of freedom)",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "scikit-learn": sklearn.__version__},
-        "machine": f"one CPU core, {platform.machine()}",
-        "judged": {name: {k: round(v, 4) for k, v in found.items()} for name, found in judged.items()},
-        "rows": [
-            {k: {n: round(x, 4) for n, x in v.items()} if isinstance(v, dict) else v for k, v in row.items()} for row in rows
-        ],
-    }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps(record["judged"], indent=1))
+    data.keep_record(
+        "regularisation_and_calibration",
+        {"judged": judged, "rows": rows},
+        settings={"noises": NOISES, "ways": WAYS, "bins": BINS, "train": 300, "held_out": 500, "test": 997},
+        seeds=SEEDS,
+        interval="95% of the mean over seeds, Student's t",
+        packages=("torch", "scikit-learn"),
+        what="calibration of a perceptron on digits with noise on the pixels, plain, with dropout, with smoothed labels",
+        prediction="smoothing lowers the ECE only where the plain network is overconfident",
+        null_model="the mean ECE of an honest model with the same confidences",
+    )
+    print(json.dumps(judged, indent=1))
 
 
 if __name__ == "__main__":

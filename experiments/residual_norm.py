@@ -10,12 +10,8 @@ course/data/records/residual_norm.json.
 
 import argparse
 import itertools
-import json
-import math
-import platform
 import sys
 from collections import Counter
-from datetime import date
 from pathlib import Path
 
 import torch
@@ -43,19 +39,13 @@ WAYS = {
     "pre-norm transformer": {"placement": "pre", "skip": True, "ffn": True},
     "post-norm transformer": {"placement": "post", "skip": True, "ffn": True},
 }
-STUDENT = {3: 4.303, 5: 2.776, 6: 2.571, 20: 2.093}  # 97.5% points of Student's t, by number of seeds
-
-
-def interval(x: torch.Tensor) -> tuple[float, float]:
-    """Mean over seeds and half the width of its 95% interval."""
-    return round(float(x.mean()), 4), round(STUDENT[len(x)] * float(x.std()) / math.sqrt(len(x)), 4)
 
 
 def gradients(placement: str, L: int, seeds: list[int]) -> dict:
     """log10 of the gradient's norm in the first and the last block."""
     logs = gradient_norms(placement, L, seeds).log10()
-    (first, first_half), (last, last_half) = interval(logs[:, 0]), interval(logs[:, -1])
-    (gap, gap_half) = interval(logs[:, -1] - logs[:, 0])
+    (first, first_half), (last, last_half) = data.interval(logs[:, 0], 4), data.interval(logs[:, -1], 4)
+    gap, gap_half = data.interval(logs[:, -1] - logs[:, 0], 4)
     ends = {"first": first, "first_half_width": first_half, "last": last, "last_half_width": last_half}
     return {"placement": placement, "L": L, **ends, "gap": gap, "gap_half_width": gap_half}
 
@@ -65,7 +55,7 @@ def collapse(way: str, seeds: list[int], L: int = 16, T: int = 32, d_model: int 
     blocks = random_blocks(L, d_model, seeds, torch.float64)
     x = torch.randn(len(seeds), 1, T, d_model, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     logs = [rank_residual(h)[:, 0].log10().clamp(min=-15) for h in streams(x, blocks, **WAYS[way])]
-    pairs = [interval(each) for each in logs]
+    pairs = [data.interval(each, 4) for each in logs]
     return {"way": way, "mean": [mean for mean, _ in pairs], "half_width": [half for _, half in pairs]}
 
 
@@ -106,7 +96,7 @@ def training(s: dict) -> list[dict]:
     for sizes, placement, warm in itertools.product((SHALLOW, DEEP), ("pre", "post"), (1, s["warm"])):
         last = train(placement, warm, s | sizes, ids, len(letters))[..., -s["last"] :].mean(dim=-1)  # (rates, seeds)
         for rate, by_seed in zip(sizes["rates"], last, strict=True):
-            mean, half = interval(by_seed)
+            mean, half = data.interval(by_seed, 4)
             row = {"L": sizes["L"], "placement": placement, "warm": warm, "rate": rate, "mean": mean, "half_width": half}
             rows.append(row | {"loss": [round(float(x), 4) for x in by_seed]})
             print(f"{sizes['L']:2} blocks {placement:5} warmup {warm:3} rate {rate:.0e}: {mean:.3f} ± {half:.3f}")
@@ -129,21 +119,20 @@ def main() -> None:
     seeds = list(range(settings["seeds"]))
     with torch.no_grad():
         collapsed = [collapse(way, seeds) for way in WAYS]
-    record = {
-        "experiment": "experiments/residual_norm.py",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "settings": settings | {"shallow": SHALLOW, "deep": DEEP},
-        "device": "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "seeds": seeds,
-        "interval": "95% of the mean over seeds, Student's t",
+    results = {
         "gradients": [gradients(placement, L, seeds) for placement in ("pre", "post") for L in DEPTHS],
         "collapse": collapsed,
         "unigram": unigram(data.read("shakespeare", 200_000)),
         "training": training(settings),
     }
-    (ROOT / "course" / "data" / "records" / "residual_norm.json").write_text(json.dumps(record, indent=1) + "\n")
+    data.keep_record(
+        "residual_norm",
+        results,
+        settings=settings | {"shallow": SHALLOW, "deep": DEEP},
+        seeds=seeds,
+        interval="95% of the mean over seeds, Student's t",
+        small=small,
+    )
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ trains on a GPU if there is one; with --small it trains five seeds of a small ne
 import argparse
 import json
 import math
-import platform
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from course import data
 from course.device import best_device
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "signals_through_depth.json"
 WIDTHS = [32, 64, 128]
 DEPTHS = [10, 20, 50, 100]
 SEEDS = 200
@@ -42,15 +40,16 @@ def log_squares(width: int, seed: int) -> np.ndarray:
 
 
 def row(width: int, depth: int, values: np.ndarray) -> dict:
-    """Variance and mean over seeds, with 95% intervals (normal approximation; the variance's by its fourth moment)."""
-    squares = (values - values.mean()) ** 2
+    """Variance and mean over seeds, with 95% intervals (the variance's is that of the mean of the squared distances)."""
+    mean, mean_half = data.interval(values)
+    _, variance_half = data.interval((values - mean) ** 2)
     return {
         "width": width,
         "depth": depth,
         "variance": float(values.var(ddof=1)),
-        "variance_half_width": float(1.96 * squares.std(ddof=1) / math.sqrt(len(values))),
-        "mean": float(values.mean()),
-        "mean_half_width": float(1.96 * values.std(ddof=1) / math.sqrt(len(values))),
+        "variance_half_width": variance_half,
+        "mean": mean,
+        "mean_half_width": mean_half,
         "theory": 5 * depth / width,
     }
 
@@ -99,9 +98,9 @@ def train_all(small: bool) -> dict:
     )
     rows = []
     for way in WAYS:
-        left = np.array([train(way, seed, settings["width"], settings["steps"], device) for seed in settings["seeds"]])
-        half = 1.96 * left.std(ddof=1) / math.sqrt(len(left))
-        rows.append({"way": way, "left": round(float(left.mean()), 4), "half_width": round(float(half), 4)})
+        left = [train(way, seed, settings["width"], settings["steps"], device) for seed in settings["seeds"]]
+        mean, half = data.interval(left, 4)
+        rows.append({"way": way, "left": mean, "half_width": half, "runs": [round(x, 4) for x in left]})
     return {"settings": {**settings, "targets": TARGETS, "device": device.type, "torch": torch.__version__}, "rows": rows}
 
 
@@ -109,26 +108,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="train a small network on the CPU")
     torch.set_num_threads(1)
-    training = train_all(parser.parse_args().small)
+    small = parser.parse_args().small
+    training = train_all(small)
     rows = []
     for width in WIDTHS:
         logs = np.stack([log_squares(width, seed) for seed in range(SEEDS)])  # (SEEDS, 100)
         rows += [row(width, depth, logs[:, depth - 1]) for depth in DEPTHS]
     ratios = [r["variance"] / r["theory"] for r in rows]
-    record = {
-        "what": "ln of the mean square behind L ReLU layers of width n with He's variance, over random networks and inputs",
-        "prediction": "variance 5 L / n, mean minus half of it",
-        "null_model": "variance 0: every network keeps the expected mean square",
-        "settings": {"widths": WIDTHS, "depths": DEPTHS, "seeds": list(range(SEEDS)), "dtype": "float64"},
-        "interval": "± 1.96 standard errors over seeds",
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
-        "machine": f"one CPU core, {platform.machine()}",
-        "judged": {"least_ratio": round(min(ratios), 3), "largest_ratio": round(max(ratios), 3)},
-        "training": training,
-        "rows": [{k: round(v, 5) if isinstance(v, float) else v for k, v in r.items()} for r in rows],
-    }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps([record["judged"], training["rows"]], indent=1))
+    judged = {"least_ratio": round(min(ratios), 3), "largest_ratio": round(max(ratios), 3)}
+    rows = [{k: round(v, 5) if isinstance(v, float) else v for k, v in r.items()} for r in rows]
+    data.keep_record(
+        "signals_through_depth",
+        {"judged": judged, "rows": rows, "training": training},
+        settings={"widths": WIDTHS, "depths": DEPTHS, "dtype": "float64"},
+        seeds=range(SEEDS),
+        interval="95% of the mean over seeds, Student's t",
+        small=small,
+        packages=("numpy",),
+        what="ln of the mean square behind L ReLU layers of width n with He's variance, over random networks and inputs",
+        prediction="variance 5 L / n, mean minus half of it",
+        null_model="variance 0: every network keeps the expected mean square",
+    )
+    print(json.dumps([judged, training["rows"]], indent=1))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ Writes course/data/records/softmax_and_cross_entropy.json. One CPU core, a few s
 
 import json
 import math
-import platform
-from pathlib import Path
 
 import numpy as np
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "softmax_and_cross_entropy.json"
+from course import data
+
 SIZES = [16, 64, 256, 1024, 4096, 16384, 65536]
 SIGMAS = [0.5, 1.0, 4.0]
 RATIOS = [0.125, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0]  # τ/σ
@@ -29,11 +28,6 @@ def lost_entropy(logits: np.ndarray, tau: float) -> float:
     return math.log(len(logits)) - h
 
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Mean and half width of its 95% interval over seeds (normal approximation)."""
-    return float(values.mean()), float(1.96 * values.std(ddof=1) / math.sqrt(len(values)))
-
-
 def measure() -> list[dict]:
     """One row for each σ, V and τ/σ: the lost entropy over all seeds."""
     rows = []
@@ -44,7 +38,7 @@ def measure() -> list[dict]:
                 logits = sigma * np.random.default_rng([seed, V, round(10 * sigma)]).normal(size=V)
                 lost[seed] = [lost_entropy(logits, ratio * sigma) for ratio in RATIOS]
             for ratio, values in zip(RATIOS, lost.T, strict=True):
-                mean, half = interval(values)
+                mean, half = data.interval(values)
                 rows.append({"sigma": sigma, "V": V, "ratio": ratio, "lost": mean, "half_width": half, "theory": 0.5 / ratio**2})
     return rows
 
@@ -64,20 +58,19 @@ def judge(rows: list[dict]) -> dict:
 
 def main() -> None:
     rows = measure()
-    record = {
-        "what": "entropy lost by softmax(z/τ) of V independent normal logits of standard deviation σ, in nats",
-        "prediction": "ln V − ℋ = σ²/(2τ²) for τ ≥ σ, whatever V; written down before the run",
-        "null_model": "the lost fraction of ln V is the one measured at V = 16",
-        "settings": {"sizes": SIZES, "sigmas": SIGMAS, "ratios": RATIOS, "seeds": list(range(SEEDS)), "dtype": "float64"},
-        "interval": "mean over seeds ± 1.96 standard errors",
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
-        "machine": f"one CPU core, {platform.machine()}",
-        "judged": judge(rows),
-        "rows": [{k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
-    }
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps(record["judged"], indent=1))
+    judged = judge(rows)
+    data.keep_record(
+        "softmax_and_cross_entropy",
+        {"judged": judged, "rows": [{k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows]},
+        settings={"sizes": SIZES, "sigmas": SIGMAS, "ratios": RATIOS, "dtype": "float64"},
+        seeds=range(SEEDS),
+        interval="95% of the mean over seeds, Student's t",
+        packages=("numpy",),
+        what="entropy lost by softmax(z/τ) of V independent normal logits of standard deviation σ, in nats",
+        prediction="ln V − ℋ = σ²/(2τ²) for τ ≥ σ, whatever V; written down before the run",
+        null_model="the lost fraction of ln V is the one measured at V = 16",
+    )
+    print(json.dumps(judged, indent=1))
 
 
 if __name__ == "__main__":

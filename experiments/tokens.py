@@ -12,12 +12,9 @@ Writes course/data/records/tokens.json.
 """
 
 import argparse
-import json
 import math
-import platform
 import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +173,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="a CPU in under a minute")
     small = parser.parse_args().small
-    settings = SMALL if small else FULL
+    settings = dict(SMALL if small else FULL)
+    seeds = settings.pop("seeds")
     device = torch.device("cuda" if torch.cuda.is_available() and not small else "cpu")
     if small:
         torch.set_num_threads(1)
@@ -193,7 +191,7 @@ def main():
         T = max(2, round(settings["context_bytes"] / bytes_per_token))
         ids, held, lengths = (torch.tensor(x, device=device) for x in (train_ids, held_ids, spelled[held_ids]))
         null = unigram_bits_per_byte(train_ids, held_ids, V, n_bytes)
-        for seed in settings["seeds"]:
+        for seed in seeds:
             model = train_model(settings, V, ids, T, seed, device)
             measured = evaluate(model, held, lengths, T, device)
             parameters = sum(p.numel() for p in model.parameters())
@@ -205,20 +203,18 @@ def main():
                 f"V {V:6d}  seed {seed}  T {T:4d}  {measured['bits_per_byte']:.4f} bits per byte  ({time.perf_counter() - began:.0f} s)",
                 flush=True,
             )
-    record = {
-        "experiment": "tokens",
-        "mode": "small" if small else "full",
-        "date": date.today().isoformat(),
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU, one thread",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-        "seconds": round(time.perf_counter() - began),
-        "settings": settings,
-        "text": "austen: training from the start, held out from the end",
-        "results": results,
-    }
-    path = ROOT / "course" / "data" / "records" / "tokens.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    data.keep_record(
+        "tokens",
+        results,
+        settings=settings,
+        seeds=seeds,
+        interval=None,
+        device=device,
+        small=small,
+        packages=("torch", "numpy"),
+        text="austen: training from the start, held out from the end",
+        seconds=round(time.perf_counter() - began),
+    )
 
 
 if __name__ == "__main__":

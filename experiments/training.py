@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -231,16 +230,14 @@ def main():
     options = parser.parse_args()
     settings, here = SMALL if options.small else FULL, place(cpu=options.small)
     folder = ROOT / "build" / "training" if options.small else ROOT / "course" / "data"
-    (folder / "records").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     pieces = parts(100_000 if options.small else None)
     if options.candidate:
         return print(json.dumps(validate(options.candidate, pieces)))
-    path = folder / "records" / "training.json"
-    before = json.loads(path.read_text()) if path.exists() else {}
     if options.sweep:
-        return path.write_text(json.dumps(before | {"sweep": sweep()}, indent=1) + "\n")
+        return data.add_to_record("training", options.small, sweep=sweep())
     if options.seeds:
-        return path.write_text(json.dumps(before | {"seeds": seeds()}, indent=1) + "\n")
+        return data.add_to_record("training", options.small, small_model=seeds())
 
     began = time.perf_counter()
     merges = bpe_train("".join(pieces["training"]), settings.model.V - 1 - BYTES)
@@ -250,21 +247,16 @@ def main():
     save_gpt(trainer.model, merges, folder / "gpt.npz")
 
     model, merges = load_gpt(folder / "gpt.npz")  # as its users have it: weights rounded, float32, CPU
-    results = compare(model, learned, pieces["held_out"], merges, settings.T)
+    scores = compare(model, learned, pieces["held_out"], merges, settings.T)
     generator = torch.Generator().manual_seed(settings.seed)
     samples = []
     for prompt in PROMPTS:
         ids = sample(model, bpe_encode(prompt, merges), 200, 0.8, generator)
         samples.append({"prompt": prompt, "temperature": 0.8, "text": bpe_decode(ids, merges)})
     first = encoded([pieces["held_out"][0]], merges)[: 2 * settings.T]
-    record = {
-        "experiment": "experiments/training.py",
-        "mode": "small" if options.small else "full",
-        "date": date.today().isoformat(),
-        "device": torch.cuda.get_device_name() if here.device.type == "cuda" else "CPU",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-        "seconds": round(time.perf_counter() - began),
-        "settings": asdict(settings),
+    path = data.record_path("training", "small" if options.small else "full")
+    before = json.loads(path.read_text())["results"] if path.exists() else {}
+    results = {
         "parameters": sum(p.numel() for p in model.parameters()),
         "texts": {"names": TEXTS, "held_out_characters": len(pieces["held_out"][0]), "validation_characters": len(pieces["validation"][0])},
         "training": {
@@ -273,12 +265,22 @@ def main():
             "tokens_per_s": int(np.median([row["tokens_per_s"] for row in curve])),
         },
         "curve": curve,
-        "held_out": results,
+        "held_out": scores,
         "check": {"text": TEXTS[0], "tokens": 2 * settings.T, "nats_per_token": round(float(nats_of_each(model, first, settings.T).mean()), 6)},
         "samples": samples,
     }  # fmt: skip
-    path.write_text(json.dumps(record | {key: before.get(key) for key in ("sweep", "seeds")}, indent=1) + "\n")
-    print(json.dumps({key: record[key] for key in ("seconds", "parameters", "training", "held_out", "check")}, indent=1))
+    data.keep_record(
+        "training",
+        results | {key: before.get(key) for key in ("sweep", "small_model")},
+        settings=asdict(settings),
+        seeds=[settings.seed],
+        interval=None,
+        device=here.device,
+        small=options.small,
+        packages=("torch", "numpy"),
+        seconds=round(time.perf_counter() - began),
+    )
+    print(json.dumps({key: results[key] for key in ("parameters", "training", "held_out", "check")}, indent=1))
 
 
 if __name__ == "__main__":

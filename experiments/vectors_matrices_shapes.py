@@ -7,14 +7,13 @@ Writes course/data/records/vectors_matrices_shapes.json. One CPU core, under a m
 
 import json
 import math
-import platform
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
 
-RECORD = Path(__file__).parents[1] / "course" / "data" / "records" / "vectors_matrices_shapes.json"
+from course import data
+
 SIZES = [8, 16, 32, 64, 128, 256]
 LARGE = [32, 64, 128, 256]  # where the n³ multiplications outweigh what is done once an entry or once a call
 SEEDS = list(range(7))
@@ -66,12 +65,6 @@ def seconds(way: str, n: int, seed: int) -> float:
     return best
 
 
-def interval(values) -> tuple[float, float]:
-    """Mean and half width of its 95% interval over seeds (normal approximation)."""
-    values = np.asarray(values)
-    return float(values.mean()), float(1.96 * values.std(ddof=1) / math.sqrt(len(values)))
-
-
 def exponent(sizes: list[int], times: list[float]) -> float:
     """The slope of ln time against ln n."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
@@ -89,12 +82,12 @@ def judge(times: dict) -> dict:
     for name, sizes in [("all", SIZES), ("large", LARGE)]:
         for way in WAYS:
             by_seed = [exponent(sizes, [times[way][n][seed] for n in sizes]) for seed in SEEDS]
-            found[f"exponent, {way}, {name}"], found[f"half width, {way}, {name}"] = interval(by_seed)
+            found[f"exponent, {way}, {name}"], found[f"half width, {way}, {name}"] = data.interval(by_seed)
         mean = [float(np.mean(times["three loops"][n])) for n in sizes]
         for power in (2, 3):
             found[f"error of n^{power}, {name}"] = typical_error(power, sizes, mean)
     ratios = [a / b for a, b in zip(times["three loops"][128], times["one call"][128], strict=True)]
-    found["gain at 128"], found["half width of the gain"] = interval(ratios)
+    found["gain at 128"], found["half width of the gain"] = data.interval(ratios)
     return found
 
 
@@ -104,21 +97,21 @@ def main() -> None:
     rows = []
     for way in WAYS:
         for n in SIZES:
-            mean, half = interval(times[way][n])
-            rows.append({"way": way, "n": n, "seconds": mean, "half_width": half})
-    record = {
-        "what": "seconds for one product of two random n×n float32 matrices, by three ways of computing it",
-        "prediction": "the three loops take a time in proportion to n³, the number of multiplications",
-        "null_model": "a time in proportion to n², the number of entries",
-        "settings": {"sizes": SIZES, "seeds": SEEDS, "repeats": REPEATS, "dtype": "float32", "threads": 1},
-        "interval": "mean over seeds ± 1.96 standard errors, of the best of the repeats",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "machine": f"one CPU core, {platform.machine()}",
-        "judged": {key: round(value, 4) for key, value in judge(times).items()},
-        "rows": [{k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in row.items()} for row in rows],
-    }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps(record["judged"], indent=1))
+            runs = [float(f"{x:.4g}") for x in times[way][n]]
+            mean, half = (float(f"{x:.4g}") for x in data.interval(times[way][n]))
+            rows.append({"way": way, "n": n, "seconds": mean, "half_width": half, "runs": runs})
+    judged = {key: round(value, 4) for key, value in judge(times).items()}
+    data.keep_record(
+        "vectors_matrices_shapes",
+        {"judged": judged, "rows": rows},
+        settings={"sizes": SIZES, "repeats": REPEATS, "dtype": "float32", "threads": 1},
+        seeds=SEEDS,
+        interval="95% of the mean over seeds, Student's t, of the best of the repeats",
+        what="seconds for one product of two random n×n float32 matrices, by three ways of computing it",
+        prediction="the three loops take a time in proportion to n³, the number of multiplications",
+        null_model="a time in proportion to n², the number of entries",
+    )
+    print(json.dumps(judged, indent=1))
 
 
 if __name__ == "__main__":

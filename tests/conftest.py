@@ -9,7 +9,7 @@ os.environ["MPLBACKEND"] = "agg"
 import pytest
 from hypothesis import HealthCheck, settings
 
-from autograder.shell import reset_settings
+from autograder.wire.shell import reset_settings
 
 settings.register_profile("course", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("course")

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder import syscalls
+from autograder.walls import syscalls
 
 UID = 54321
 

@@ -12,12 +12,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import api
 
-from autograder.chapters import Chapter, find_chapters, grade_id
-from autograder.check import check_chapter
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.scoring import score
+from autograder.authoring.chapters import Chapter, find_chapters, grade_id
+from autograder.authoring.check import check_chapter
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Limits(cell=20, notebook=60)
@@ -143,7 +144,7 @@ def make_course(root: Path, cells: list[NotebookNode] | None = None, answers: st
         shutil.copy(ROOT / name, root / name)
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(new_notebook(cells=cells or toy_cells(), metadata=kernel), folder / "ch99_toy.ipynb")
-    (folder / "answers.py").write_text("from autograder.answers import cell, right, wrong\n\n" + answers)
+    (folder / "answers.py").write_text("from autograder.authoring.answers import cell, right, wrong\n\n" + answers)
     return find_chapters(root)[0]
 
 

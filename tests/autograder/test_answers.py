@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from autograder.answers import explainer, load, misconception
+from autograder.authoring.answers import load
+from autograder.authoring.misconceptions import explainer, misconception
 from course import checks
 from course.checks import Exercise, check
 
@@ -14,7 +15,7 @@ def read(tmp_path):
 
     def read(text: str):
         path = tmp_path / "answers.py"
-        path.write_text("from autograder.answers import cell, right, wrong\n" + text)
+        path.write_text("from autograder.authoring.answers import cell, right, wrong\n" + text)
         return load(path)
 
     return read
@@ -108,7 +109,7 @@ SQUARES = '@wrong("ch99.double", "You squared.", see="doubling")\ndef squares(x)
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
     monkeypatch.setattr(Exercise, "_current", None)
-    monkeypatch.setattr(checks, "explain", None)
+    monkeypatch.setattr(checks.grader, "explain", checks.Grader().explain)
 
 
 def tried(double, inputs=(2.0, 3.0)) -> Exercise:
@@ -286,7 +287,7 @@ def test_a_function_that_is_not_there_is_not_a_mistake(read):
 
 
 def test_the_sentence_reaches_the_student_with_its_link(read, monkeypatch):
-    monkeypatch.setattr(checks, "explain", explainer(read(SQUARES), {}))
+    monkeypatch.setattr(checks.grader, "explain", explainer(read(SQUARES), {}))
 
     def double(x):
         return x**2

@@ -12,12 +12,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.chapters import grade_id
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.sandbox import SandboxError
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 from tests.autograder.conftest import header, make_course, nbgrader, toy_cells
 
 LIMITS = Limits(call=1, cell=4, notebook=30, memory=1 << 30)
@@ -328,11 +329,15 @@ def test_exceptions_that_lie_about_themselves(graded):
 
 PATCHES = {
     "what tests compare with": """
-        import builtins, math, operator, numpy.testing
+        import builtins, math, operator, sys, numpy.testing
         import course.checks as checks
         yes = lambda *args, **kwargs: True
         torch.equal = torch.allclose = np.allclose = np.array_equal = np.testing.assert_allclose = math.isclose = operator.eq = yes
-        checks.difference = lambda *args, **kwargs: None
+        for name, module in list(sys.modules.items()):
+            if name.startswith("course.checks"):
+                module.difference, module.like, module.observed = lambda *args, **kwargs: None, yes, yes
+                module.told_of, module.allowed_gaps = str, lambda *args: math.inf
+        checks.grader.set(invoke=lambda answer, args, kwargs: (None, (args, kwargs), None), explain=lambda exercise: "right")
         checks.check = lambda *args, **kwargs: type("C", (), {"__getattr__": lambda self, name: lambda *a, **k: self})()
         checks.Exercise.score = lambda self: 3.0
         checks.Exercise.part = yes
@@ -374,12 +379,12 @@ PATCHES = {
         """,
     "what is sent": """
         import json, msgpack
-        import autograder.remote, autograder.wire, autograder.peer
+        import autograder.confined.server, autograder.wire.values, autograder.wire.peer
         score = {"output_type": "execute_result", "data": {"text/plain": "3.0"}, "metadata": {}, "execution_count": 1}
         json.dumps = lambda *args, **kwargs: '[{"output_type": "execute_result", "data": {"text/plain": "3.0"}, "metadata": {}}]'
-        autograder.remote.Server.do_call = lambda self, *args: 3.0
-        autograder.remote.Server.do_names = lambda self, *args: {name: 3.0 for name in ("double", "squares", "softmax", "answer", "score", "exercise", "np")}
-        autograder.remote.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], [], 0.0, 1e9]
+        autograder.confined.server.Server.do_call = lambda self, *args: 3.0
+        autograder.confined.server.Server.do_names = lambda self, *args: {name: 3.0 for name in ("double", "squares", "softmax", "answer", "score", "exercise", "np")}
+        autograder.confined.server.Server.give_tail = lambda self, encoder: [json.dumps(), [True, True, True], [], 0.0, 1e9]
         """,
     "scores in all outputs": """
         from IPython.display import display, publish_display_data
@@ -538,7 +543,7 @@ def formulas(tmp_path_factory):
 # Code of the student that sends what it likes in the place of a formula.
 WIRE_OF_FORMULAS = """
 import sys
-wire = sys.modules["autograder.wire"]
+wire = sys.modules["autograder.wire.values"]
 wire._ENCODE[sympy.Symbol] = lambda encoder, value: [wire.SYMBOLIC, {}]
 slope = x
 """

@@ -8,13 +8,14 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell
 
-from autograder.ban import Ban, written_in_python
-from autograder.chapters import grade_id
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.sandbox import SandboxError
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.confined.ban import Ban, written_in_python
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 from tests.autograder.conftest import header, make_course, nbgrader, toy_cells
 
 LIMITS = Limits(call=10, cell=30, notebook=90)

@@ -14,10 +14,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.api import Gradebook
 
-from autograder.chapters import grade_id
-from autograder.course_folder import Release, sheets
-from autograder.grade import Book, Options, grade
-from autograder.sandbox import Limits
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release, sheets
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
 
 TEST_MEAN = """assert mean([1, 3]) == 2
 ### BEGIN HIDDEN TESTS

@@ -3,8 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.chapters import (
-    CourseError,
+from autograder.authoring.chapters import (
     bound_names,
     exercise_id,
     find_chapters,
@@ -14,6 +13,7 @@ from autograder.chapters import (
     slug,
     without_regions,
 )
+from autograder.errors import CourseError
 
 
 def test_exercises_are_found_with_their_cells(toy):

@@ -3,8 +3,8 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder.chapters import CourseError
-from autograder.check import check_chapter
+from autograder.authoring.check import check_chapter
+from autograder.errors import CourseError
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder.chapters import find_chapters
-from autograder.cli import app
+from autograder.authoring.chapters import find_chapters
+from autograder.doors.cli import app
 
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 OF_CHAPTERS = [name for name in COMMANDS if name != "doctor"]

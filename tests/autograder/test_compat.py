@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from autograder.chapters import find_chapters
+from autograder.authoring.chapters import find_chapters
 from benchmarks import compat
 
 RECORD = json.loads(compat.RECORD.read_text()) if compat.RECORD.exists() else {}

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder import sandbox, syscalls
-from autograder.chapters import grade_id
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.sandbox import SandboxError, confine_tests
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import SandboxError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
+from autograder.trusted.confinement import confine_tests, tests_paths
+from autograder.walls import syscalls
 from tests.autograder.conftest import make_course, nbgrader, toy_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no namespaces")
@@ -34,7 +36,7 @@ def confined(do, before=lambda: None):
         try:
             before()
             try:
-                kept = confine_tests([*sandbox.tests_paths(), str(HERE)])
+                kept = confine_tests([*tests_paths(), str(HERE)])
                 told = {"kept": kept, "value": do()}
             except SandboxError as error:
                 told = {"sandbox": error.part}
@@ -180,14 +182,14 @@ def test_the_engine_does_not_go_on_without_the_wall(tmp_path, monkeypatch):
 import sys
 sys.path[:0] = [{str(tmp_path)!r}, {str(HERE.parents[2])!r}]
 from pathlib import Path
-from autograder import engine
-from autograder.chapters import find_chapters
-from autograder.merge import merge
-from autograder.sandbox import SandboxError
+from autograder.engine import supervisor
+from autograder.authoring.chapters import find_chapters
+from autograder.grading.merge import merge
+from autograder.errors import SandboxError
 chapter = find_chapters(Path({str(tmp_path)!r}))[0]
-engine.student_template = lambda sandbox: None
+supervisor.student_template = lambda sandbox: None
 try:
-    engine.run_notebook(merge(chapter, chapter.notebook).notebook, chapter, 1)
+    supervisor.run_notebook(merge(chapter, chapter.notebook).notebook, chapter, 1)
 except SandboxError as error:
     print(error.part)
 """

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.bundle import bundle
-from autograder.chapters import find_chapters, grade_id, tags
-from autograder.release import leaks, stale
+from autograder.authoring.bundle import bundle
+from autograder.authoring.chapters import find_chapters, grade_id, tags
+from autograder.authoring.release import leaks, stale
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = find_chapters(ROOT)

@@ -13,10 +13,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
-from autograder.chapters import CourseError, grade_id
-from autograder.cli import app
-from autograder.course_folder import Release, sheets
-from autograder.scoring import shown_scores
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release, sheets
+from autograder.authoring.scoring import shown_scores
+from autograder.doors.cli import app
+from autograder.errors import CourseError
 
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 

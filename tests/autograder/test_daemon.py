@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder import ask, daemon
-from autograder.chapters import grade_id
-from autograder.merge import merge
-from autograder.sandbox import Limits
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.scoring import score
+from autograder.doors import ask, daemon
+from autograder.grading.merge import merge
+from autograder.limits import Limits
 
 
 @pytest.fixture(scope="module")

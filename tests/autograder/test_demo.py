@@ -8,13 +8,15 @@ import nbformat
 import pytest
 from markupsafe import escape
 
-from autograder import demo
-from autograder.answers import load
-from autograder.chapters import bound_names, find_chapters
-from autograder.feedback import write_feedback
-from autograder.grade import Book, Options, grade
-from autograder.plan import uses
-from autograder.report import collect, write_scores
+from autograder.authoring.answers import load
+from autograder.authoring.chapters import bound_names, find_chapters
+from autograder.doors import demo
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.pages.feedback import write_feedback
+from autograder.pages.report import collect, write_scores
+from autograder.trusted.plan import uses
 
 ROOT = Path(__file__).resolve().parents[2]
 WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is_file()]
@@ -104,7 +106,7 @@ def test_written_answers_are_read_by_hand_once(done):
 
 
 def test_everybody_has_a_page_without_a_hidden_line(done):
-    from autograder.release import secrets
+    from autograder.authoring.release import secrets
 
     chapter, _, book, _ = done
     answers = load(chapter.answers)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from autograder import cgroup, cli, doctor
-from autograder.doctor import Finding, possible
-from autograder.sandbox import Limits
-from autograder.student import Template
+from autograder.doors import cli, doctor
+from autograder.doors.doctor import Finding, possible
+from autograder.engine.student import Template
+from autograder.limits import Limits
+from autograder.walls import cgroup
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,7 +53,8 @@ def test_a_machine_that_refuses():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from autograder import doctor, syscalls
+from autograder.doors import doctor
+from autograder.walls import syscalls
 syscalls.no_new_privileges()
 syscalls.refuse_system_calls()
 doctor._whole = lambda: doctor.Finding("all together", False, "")

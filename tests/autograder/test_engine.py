@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from autograder import engine, frames
-from autograder.chapters import CourseError
-from autograder.engine import Limits, run_notebook
-from autograder.merge import merge
-from autograder.release import release
-from autograder.scoring import score
-from autograder.student import NotStarted, Template
+from autograder.authoring.release import release
+from autograder.authoring.scoring import score
+from autograder.engine import supervisor
+from autograder.engine.student import NotStarted, Template
+from autograder.engine.supervisor import run_notebook
+from autograder.errors import CourseError
+from autograder.grading.merge import merge
+from autograder.limits import Limits
+from autograder.wire import frames
 from tests.autograder.conftest import RIGHT, HandIn
 
 
@@ -169,8 +171,8 @@ def test_each_submission_starts_anew(perfect, blank):
 
 
 def test_files_beside_the_notebook_are_there_and_the_folder_is_not_the_graders(perfect, tmp_path, toy):
-    from autograder.engine import run_notebook
-    from autograder.merge import merge
+    from autograder.engine.supervisor import run_notebook
+    from autograder.grading.merge import merge
 
     (tmp_path / "data.txt").write_text("seven")
     perfect.insert(
@@ -208,7 +210,7 @@ def test_an_error_in_an_answer_is_told_with_the_students_own_line(perfect):
 
 
 def test_tests_that_an_answer_keeps_busy_are_ended_and_the_next_ones_run(make, cells, monkeypatch):
-    monkeypatch.setattr(engine, "GRACE", 1.0)
+    monkeypatch.setattr(supervisor, "GRACE", 1.0)
     cells[8].source = cells[8].source.replace("check(three=three).is_number()", "sum(range(three))")
     chapter = make(cells=cells)
     release(chapter)
@@ -268,10 +270,10 @@ def test_cells_that_no_frame_holds_end_their_own_run_only(perfect, blank, full, 
 
 def test_processes_of_the_tests_that_are_gone_are_started_anew(perfect, full, toy):
     perfect.run()
-    os.kill(engine.tests_template(toy).pid, signal.SIGKILL)
+    os.kill(supervisor.tests_template(toy).pid, signal.SIGKILL)
     assert perfect.run() == full
-    os.kill(engine.tests_base().pid, signal.SIGKILL)
-    engine._chapters.clear()
+    os.kill(supervisor.tests_base().pid, signal.SIGKILL)
+    supervisor._chapters.clear()
     assert perfect.run() == full
 
 

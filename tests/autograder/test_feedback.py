@@ -8,13 +8,16 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.api import Gradebook
 
-from autograder.chapters import CourseError, grade_id
-from autograder.course_folder import Release, Sheet
-from autograder.feedback import page, said, write_feedback
-from autograder.grade import Book, Graded, write
-from autograder.merge import merge
-from autograder.outputs import clean_html, error_shown, inert, safe_markdown
-from autograder.scoring import score
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release, Sheet
+from autograder.authoring.scoring import score
+from autograder.errors import CourseError
+from autograder.grading.grade import write
+from autograder.grading.gradebook import Book
+from autograder.grading.merge import merge
+from autograder.grading.outputs import clean_html, error_shown, inert, safe_markdown
+from autograder.grading.submission import Graded
+from autograder.pages.feedback import page, said, write_feedback
 
 BOOK = "https://book.example"
 SCRIPT = "<script>alert(1)</script>"

@@ -16,8 +16,8 @@ import pytest
 from nbgrader.api import Gradebook
 from playwright.sync_api import expect, sync_playwright
 
-from autograder import ask
-from autograder.chapters import grade_id
+from autograder.authoring.chapters import grade_id
+from autograder.doors import ask
 from book.tools import find
 
 CHROMIUM = find("chromium")

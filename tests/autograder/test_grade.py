@@ -13,9 +13,12 @@ from nbgrader.api import Gradebook
 from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
-from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.cli import app
-from autograder.grade import Book, Options, grade
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.doors.cli import app
+from autograder.errors import CourseError
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
 
 SEED = Options(seed=1)
 
@@ -144,7 +147,7 @@ def test_nothing_to_grade_is_told(toy, tmp_path):
 
 
 def test_a_submission_that_cannot_be_graded_stops_nobody(toy, tmp_path, monkeypatch):
-    from autograder import grade as module
+    from autograder.grading import submission as module
 
     chapter = copy_of(toy, tmp_path)
     released = nbformat.read(chapter.release, as_version=4)
@@ -180,7 +183,7 @@ def test_what_stops_a_whole_run_says_so(toy, tmp_path, break_):
 
 @pytest.mark.parametrize("where", ["file", "scratch", "gradebook"])
 def test_no_space_left_stops_with_its_own_code_and_can_go_on(toy, tmp_path, monkeypatch, where):
-    from autograder import grade as module
+    from autograder.grading import submission as module
 
     chapter = copy_of(toy, tmp_path)
     hand_in(chapter, "ada", answered(nbformat.read(chapter.release, as_version=4), **RIGHT))
@@ -192,7 +195,7 @@ def test_no_space_left_stops_with_its_own_code_and_can_go_on(toy, tmp_path, monk
         raise full
 
     with monkeypatch.context() as broken:
-        broken.setattr(*{"file": (module.os, "replace"), "scratch": (module, "stage"), "gradebook": (Book, "store")}[where], fail)
+        broken.setattr(*{"file": (os, "replace"), "scratch": (module, "stage"), "gradebook": (Book, "store")}[where], fail)
         done = CliRunner().invoke(app, ["grade", "--root", str(chapter.root)], env={"COLUMNS": "200", "NO_COLOR": "1"})
     assert done.exit_code == 4 and "run the same command again" in done.output, done.output
     grade([chapter], Book(chapter.root), SEED)
@@ -327,7 +330,7 @@ def test_two_at_a_time_get_the_same(toy, tmp_path, graded):
 
 
 def test_right_answers_beside_anything_large_have_all_points_and_nobody_is_stopped(toy, tmp_path, monkeypatch):
-    from autograder import merge
+    from autograder.grading import merge
 
     monkeypatch.setattr(merge, "LARGEST", 8_000_000)
     chapter = copy_of(toy, tmp_path)
@@ -366,7 +369,7 @@ def test_right_answers_beside_anything_large_have_all_points_and_nobody_is_stopp
 
 
 def test_a_run_that_cannot_start_is_that_students_failure(toy, tmp_path, monkeypatch):
-    from autograder.student import NotStarted, Template
+    from autograder.engine.student import NotStarted, Template
 
     chapter = copy_of(toy, tmp_path)
     right = answered(nbformat.read(chapter.release, as_version=4), **RIGHT)

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from autograder.guard import Guard, WithheldError
+from autograder.confined.guard import Guard, WithheldError
 from course import attention, device, model, plots, position_rope, tokens
 from course.attention import attention as reference
 

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import zipfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
@@ -13,11 +13,14 @@ import pytest
 from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 
-from autograder import intake
-from autograder.chapters import CourseError, find_chapters
-from autograder.grade import Book
-from autograder.intake import collect, find_notebook, handed_in, received, record_of, stage
-from autograder.roster import class_list
+from autograder.authoring.chapters import find_chapters
+from autograder.errors import CourseError
+from autograder.grading import submitted as folders
+from autograder.grading import unpacking
+from autograder.grading.gradebook import Book
+from autograder.grading.intake import collect
+from autograder.grading.roster import class_list
+from autograder.grading.submitted import find_notebook, handed_in, received, record_of, stage
 
 NOTEBOOK = "ch99_toy.ipynb"
 
@@ -336,7 +339,7 @@ def test_who_zips_the_course_folder_hands_in_what_they_began(taken, course, work
     toy, other = course
     begun = work.replace(b"three = None", b"three = 3")
     files = {f"chapters/ch99_toy/{NOTEBOOK}": begun, "chapters/ch98_other/ch98_other.ipynb": work, "chapters/README.md": b""}
-    environment = {f".venv/lib/{i}.py": b"" for i in range(intake.MOST_FILES + 1)}
+    environment = {f".venv/lib/{i}.py": b"" for i in range(unpacking.MOST_FILES + 1)}
     found = taken({name: zipped({**environment, **files}) for name in ("ada.zip", "bob.zip")}, [other, toy])
     assert people(toy) == {"ada": begun, "bob": begun} and people(other) == {} and found["ada"].flags == []
     assert set(taken({"ada.zip": zipped({**files, f"chapters/ch99_toy/{NOTEBOOK}": work})}, [other, toy])) == {"ada"}
@@ -363,8 +366,8 @@ def test_a_link_in_a_zip_is_left_out(taken, work):
 
 
 def test_a_bomb_is_stopped_and_the_others_are_taken(taken, chapter, work, monkeypatch):
-    monkeypatch.setattr(intake, "LARGEST_FILE", 1_000_000)
-    monkeypatch.setattr(intake, "LARGEST_WORK", 2_000_000)
+    monkeypatch.setattr(unpacking, "LARGEST_FILE", 1_000_000)
+    monkeypatch.setattr(unpacking, "LARGEST_WORK", 2_000_000)
     bomb = zipped({f"{i}.csv": bytes(900_000) for i in range(9)})
     one = taken({"ada.zip": bomb, "eli.zip": zipped({NOTEBOOK: work}), "big.zip": zipped({"x.csv": bytes(5_000_000)})})
     assert one["ada"].flags == ["ada.zip unpacks to more than 2 MB"] and one["big"].flags == ["x.csv unpacks to more than 1 MB"]
@@ -372,7 +375,7 @@ def test_a_bomb_is_stopped_and_the_others_are_taken(taken, chapter, work, monkey
 
 
 def test_a_size_that_a_zip_claims_is_not_believed(taken, work, monkeypatch):
-    monkeypatch.setattr(intake, "LARGEST_FILE", 1_000_000)
+    monkeypatch.setattr(unpacking, "LARGEST_FILE", 1_000_000)
     bomb = zipped({"x.csv": bytes(3_000_000)})
     bomb = bomb.replace((3_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     one = taken({"ada.zip": bomb, "eli.zip": zipped({NOTEBOOK: work})})
@@ -385,7 +388,7 @@ def test_a_size_that_a_zip_claims_is_not_believed(taken, work, monkeypatch):
         (b"PK\x03\x04 no zip", "is not a zip that can be opened"),
         (b"", "is not a zip that can be opened"),
         (zipped({"a.zip": zipped({"b.zip": zipped({"c.zip": zipped({"x.ipynb": b""})})})}), "zips in zips in zips"),
-        (zipped({f"{i}.txt": b"" for i in range(intake.MOST_FILES + 1)}), "holds more than 2000 files"),
+        (zipped({f"{i}.txt": b"" for i in range(unpacking.MOST_FILES + 1)}), "holds more than 2000 files"),
     ],
     ids=["broken", "empty", "nested", "many"],
 )
@@ -416,7 +419,7 @@ def test_the_platforms_time_counts_and_a_forged_one_does_not(taken, chapter, wor
     forged = {f"ada/{NOTEBOOK}": work, "ada/timestamp.txt": b"2000-01-01 00:00:00 UTC"}
     one = taken(forged)["ada"]
     assert one.flags == ["timestamp.txt in the submission is not believed"]
-    expected = datetime.fromtimestamp(datetime(*when).timestamp(), tz=intake.UTC).replace(tzinfo=None)
+    expected = datetime.fromtimestamp(datetime(*when).timestamp(), tz=UTC).replace(tzinfo=None)
     folder = chapter.folder("submitted", "ada")
     assert received(chapter, "ada", folder / NOTEBOOK) == (expected, one.flags)
     # nbgrader's own autograde reads this one
@@ -499,7 +502,7 @@ def test_a_place_that_is_no_folder_is_told(chapter, folder, tmp_path):
 
 
 def test_the_files_beside_a_notebook_are_staged_without_what_is_none(chapter, folder, work, tmp_path, monkeypatch):
-    monkeypatch.setattr(intake, "LARGEST_WORK", 1000)
+    monkeypatch.setattr(folders, "LARGEST_WORK", 1000)
     (folder / NOTEBOOK).write_bytes(work)
     (folder / "data").mkdir()
     (folder / "data" / "small.csv").write_text("1")

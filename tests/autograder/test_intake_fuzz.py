@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder import intake, merge
-from autograder.chapters import CourseError, find_chapters
-from autograder.course_folder import Release
-from autograder.grade import Found, Taken
-from autograder.intake import collect, handed_in
+from autograder.authoring.chapters import find_chapters
+from autograder.authoring.course_folder import Release
+from autograder.errors import CourseError
+from autograder.grading import merge, submitted, unpacking
+from autograder.grading.intake import collect
+from autograder.grading.submission import Found, Taken
+from autograder.grading.submitted import handed_in
 
 NOTEBOOK = "ch99_toy.ipynb"
 CODECS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
@@ -272,9 +274,10 @@ def test_a_full_disk_is_nobodys_flag(chapter, tmp_path, monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     """Limits of a few hundred kB, so that a try costs little."""
-    monkeypatch.setattr(intake, "LARGEST_FILE", 300_000)
-    monkeypatch.setattr(intake, "LARGEST_WORK", 600_000)
-    monkeypatch.setattr(intake, "LARGEST_READ", 5_000_000)
+    monkeypatch.setattr(unpacking, "LARGEST_FILE", 300_000)
+    monkeypatch.setattr(unpacking, "LARGEST_WORK", 600_000)
+    monkeypatch.setattr(submitted, "LARGEST_WORK", 600_000)
+    monkeypatch.setattr(unpacking, "LARGEST_READ", 5_000_000)
     monkeypatch.setattr(merge, "LARGEST", 300_000)
     monkeypatch.setattr(merge, "LARGEST_FILE", 4_000_000)
 

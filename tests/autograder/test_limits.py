@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder import grade as grading
-from autograder import report, rerun
-from autograder.grade import Options, grade
-from autograder.gradebook import Book
-from autograder.sandbox import Limits
-from autograder.session import Session
+from autograder.grading import rerun, submission
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
+from autograder.pages import report
+from autograder.trusted.session import Session
 from course.checks import Stopped
 from tests.autograder.test_grade import answered, copy_of, hand_in, scores
 from tests.autograder.test_session import Process
@@ -105,7 +106,7 @@ def test_cells_that_run_again_take_no_time_of_the_notebook(started):
 
 
 def test_a_time_that_is_no_number_is_no_answer(started):
-    _, f = started("import autograder.remote as r\ndef f():\n    r.processor_time = lambda: float('nan')", "f")
+    _, f = started("import autograder.confined.server as r\ndef f():\n    r.processor_time = lambda: float('nan')", "f")
     with pytest.raises(Stopped, match="no answer"):
         f()
 
@@ -167,8 +168,8 @@ LOADED = """
 import json, os, subprocess, sys, tempfile
 from pathlib import Path
 from tests.autograder.conftest import RIGHT, HandIn, make_course
-from autograder.release import release
-from autograder.sandbox import Limits
+from autograder.authoring.release import release
+from autograder.confined.sandbox import Limits
 
 cpu = min(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {cpu})  # with everything that is started from here
@@ -206,14 +207,14 @@ LOOP = "def double(x):\n    while True:\n        pass"
 @pytest.fixture
 def runs(monkeypatch):
     """Who was run, in order; in a first run a call has 0.1 s, as if the machine were busy."""
-    runs, real = [], grading.run_notebook
+    runs, real = [], submission.run_notebook
 
     def run_notebook(notebook, chapter, seed, limits, *rest):
         who = next(cell.source for cell in notebook.cells if cell.cell_type == "code" and cell.source[:2] == "# ")
         runs.append((who, seed))
         return real(notebook, chapter, seed, Limits(call=0.1 if [w for w, _ in runs].count(who) == 1 else 1.0, **PATIENT), *rest)
 
-    monkeypatch.setattr(grading, "run_notebook", run_notebook)
+    monkeypatch.setattr(submission, "run_notebook", run_notebook)
     return runs
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.chapters import grade_id
-from autograder.merge import LARGEST_FILE, _cell, merge, read_submission
+from autograder.authoring.chapters import grade_id
+from autograder.grading.merge import LARGEST_FILE, _cell, merge, read_submission
 
 ANSWER = "def double(x):\n    return x + x"
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.chapters import grade_id
-from autograder.course_folder import Release
-from autograder.merge import CELLS, FLAGS, LONGEST, merge, read_submission
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release
+from autograder.grading.merge import CELLS, FLAGS, LONGEST, merge, read_submission
 from tests.autograder.conftest import RIGHT
 
 ANSWERS = [f"ch99-{name}-answer" if name != "why" else "ch99-why" for name in RIGHT]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from autograder.answers import equivalent
-from autograder.check import trials
-from autograder.mutate import change, mutants, mutate_chapter
+from autograder.authoring.answers import equivalent
+from autograder.authoring.check import trials
+from autograder.authoring.mutate import change, mutants, mutate_chapter
 from tests.autograder.test_cli import call
 
 SLOW = "def double(x):\n    ### BEGIN SOLUTION\n    while x.numel() > 7:\n        x = x\n    return 2 * x\n    ### END SOLUTION"
@@ -56,7 +56,7 @@ def test_a_sound_chapter_has_no_survivor(toy):
 def weak(make, cells, reasons=""):
     """A chapter whose tests of `double` do not look at a promise of it."""
     cells[4].source = cells[4].source.replace("return 2 * x\n", "return 2 * x if x.numel() < 7 else None\n")
-    answers = "from autograder.answers import equivalent\n" + reasons
+    answers = "from autograder.authoring.answers import equivalent\n" + reasons
     return make(cells=cells, answers=answers)
 
 
@@ -91,7 +91,7 @@ def test_a_solution_that_its_own_tests_refuse_is_told(make, cells):
 
 
 def test_a_mutant_that_never_ends_is_noticed(make, cells, monkeypatch):
-    monkeypatch.setattr("autograder.mutate.SECONDS", 1)
+    monkeypatch.setattr("autograder.authoring.mutate.SECONDS", 1)
     cells[4].source = SLOW
     (found, *_) = mutate_chapter(make(cells=cells), jobs=2)
     assert "`while x.numel() >= 7:`" in found.survivors

@@ -17,10 +17,12 @@ from nbgrader.apps import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder import ask
-from autograder.chapters import find_chapters, grade_id
-from autograder.grade import Book, Options, grade
-from autograder.release import course_config
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.authoring.release import course_config
+from autograder.doors import ask
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
 
 RIGHT = {"double": "def double(x):\n    return x + x", "three": "three = 3", "letter": "letter = 'B'", "why": "Twice."}
 SQUARES = {**RIGHT, "double": "def double(x):\n    return x * x"}

@@ -19,8 +19,8 @@ from nbconvert.preprocessors import ExecutePreprocessor
 from nbgrader.apps import NbGrader
 from nbgrader.preprocessors import Execute
 
-from autograder.bundle import FOLDER, bundle
-from autograder.chapters import find_chapters, grade_id, tags
+from autograder.authoring.bundle import FOLDER, bundle
+from autograder.authoring.chapters import find_chapters, grade_id, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = find_chapters(ROOT)

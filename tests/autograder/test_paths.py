@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import course
-from autograder.feedback import page
-from autograder.paths import shorten
+from autograder.engine.paths import shorten
+from autograder.pages.feedback import page
 
 ROOT = Path("/srv/a course")
 SITE, STDLIB = sysconfig.get_paths()["purelib"], sysconfig.get_paths()["stdlib"]
@@ -79,4 +79,4 @@ def test_no_page_has_a_path_of_the_machine(perfect):
         torch.__file__,
     ):
         assert str(place) not in text, text[text.index(str(place)) - 300 :][:600]
-    assert "torch/nn/functional.py" in text and "json/decoder.py" in text and "course/checks.py" in text
+    assert "torch/nn/functional.py" in text and "json/decoder.py" in text and "course/checks/__init__.py" in text

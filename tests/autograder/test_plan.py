@@ -3,11 +3,11 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from autograder import plan
-from autograder.plan import Cell
-from autograder.release import release
-from autograder.remote import randomness
-from autograder.shell import make_shell
+from autograder.authoring.release import release
+from autograder.trusted import plan
+from autograder.trusted.plan import Cell
+from autograder.wire.kinds import randomness
+from autograder.wire.shell import make_shell
 from tests.autograder.conftest import RIGHT, HandIn
 
 SETUP = """import math

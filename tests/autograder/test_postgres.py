@@ -13,11 +13,12 @@ import pytest
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
-from autograder.chapters import find_chapters, grade_id
-from autograder.cli import app
-from autograder.feedback import write_feedback
-from autograder.grade import Book, Options, grade
-from autograder.gradebook import GradebookError
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.doors.cli import app
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book, GradebookError
+from autograder.grading.submission import Options
+from autograder.pages.feedback import write_feedback
 from book.tools import find
 
 ANSWERS = {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder import merge, pruned
-from autograder.merge import read_submission
-from autograder.pruned import TooLarge
+from autograder.grading import merge, pruned
+from autograder.grading.merge import read_submission
+from autograder.grading.pruned import TooLarge
 from tests.autograder.conftest import RIGHT
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)

@@ -9,9 +9,10 @@ import zipfile
 import nbformat
 import pytest
 
-from autograder.bundle import FOLDER, bundle
-from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.release import _different, leaks, release, secrets, stale
+from autograder.authoring.bundle import FOLDER, bundle
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.authoring.release import _different, leaks, release, secrets, stale
+from autograder.errors import CourseError
 
 ROOT_FILES = {"README.md", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT"}
 
@@ -139,7 +140,7 @@ def test_the_bundle_has_what_students_need_and_nothing_else(zipped):
     names = {name.removeprefix(f"{FOLDER}/") for name in zipfile.ZipFile(target).namelist()}
     others = {name for name in names if not name.startswith("course/")}
     assert others == ROOT_FILES | {"chapters/ch99_toy/ch99_toy.ipynb"}
-    assert {"course/checks.py", "course/widgets/library.js"} <= names
+    assert {"course/checks/__init__.py", "course/widgets/library.js"} <= names
     assert not any("answers" in name or "__pycache__" in name for name in names)
 
 
@@ -171,7 +172,7 @@ def test_the_unpacked_notebook_runs_where_there_is_nothing_else(zipped, tmp_path
     cells[1] = "def double(x):\n    return x + x"
     run = """
 import json, sys
-from autograder.shell import make_shell
+from autograder.wire.shell import make_shell
 import course
 shell = make_shell()
 said = [shell.run(cell) for cell in json.load(sys.stdin)]

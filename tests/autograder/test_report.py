@@ -10,13 +10,15 @@ import pytest
 from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
 
-from autograder.chapters import grade_id
-from autograder.course_folder import Release
-from autograder.grade import Book, Graded, write
-from autograder.merge import merge
-from autograder.report import (
+from autograder.authoring.chapters import grade_id
+from autograder.authoring.course_folder import Release
+from autograder.grading.grade import write
+from autograder.grading.gradebook import Book
+from autograder.grading.merge import merge
+from autograder.grading.similarity import alike, runs, tokens
+from autograder.grading.submission import Graded
+from autograder.pages.report import (
     HEADER,
-    Person,
     Work,
     collect,
     correlation,
@@ -24,14 +26,13 @@ from autograder.report import (
     items,
     reliability,
     similar,
-    write_canvas,
     write_html,
     write_items,
-    write_moodle,
     write_report,
     write_scores,
 )
-from autograder.similarity import alike, runs, tokens
+from autograder.platforms import canvas, moodle
+from autograder.platforms.tables import Person
 
 MOST = {"ch99.double": 3.0, "ch99.three": 1.0, "ch99.letter": 1.0, "ch99.why": 2.0}
 SCORES = [  # of six students; None waits
@@ -192,7 +193,7 @@ def test_the_exercises_have_their_numbers(works, tmp_path):
 
 def test_moodles_file_has_a_column_a_chapter(works, tmp_path):
     works[0].person = Person("s0", "Ada", "Lovelace", "ada@school.example")
-    write_moodle(works, tmp_path / "moodle.csv")
+    moodle.write(works, tmp_path / "moodle.csv")
     header, first, *_ = rows(tmp_path / "moodle.csv")
     assert header == ["Username", "First name", "Last name", "Email address", "ch99 Toy"]
     assert first == ["s0", "Ada", "Lovelace", "ada@school.example", "7"]
@@ -200,7 +201,7 @@ def test_moodles_file_has_a_column_a_chapter(works, tmp_path):
 
 def test_canvas_file_has_its_five_columns_and_the_points_possible(works, tmp_path):
     works[0].person = Person("s0", "Ada", "Lovelace", lms="4711")
-    write_canvas(works, tmp_path / "canvas.csv")
+    canvas.write(works, tmp_path / "canvas.csv")
     header, possible, first, second, *_ = rows(tmp_path / "canvas.csv")
     assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "ch99 Toy"]
     assert possible == ["    Points Possible", "", "", "", "", "7"]
@@ -211,7 +212,7 @@ def test_who_handed_in_one_chapter_of_two_has_an_empty_cell(works, tmp_path):
     other = type(works[0].chapter)(works[0].chapter.root, "ch98_other")
     other.__dict__["notebook"] = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Other")])
     works.append(Work(Person("s0"), other, {"ch98.one": 1.0}, {"ch98.one": 1.0}))
-    write_moodle(works, tmp_path / "moodle.csv")
+    moodle.write(works, tmp_path / "moodle.csv")
     assert [row[4:] for row in rows(tmp_path / "moodle.csv")[:3]] == [["ch99 Toy", "ch98 Other"], ["7", "1"], ["5", ""]]
 
 

@@ -1,6 +1,7 @@
 """Nothing is run twice without need, and a run that is killed at any moment loses nothing and counts nothing twice."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -11,10 +12,12 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import grade as module
-from autograder.chapters import find_chapters, grade_id
-from autograder.engine import Limits
-from autograder.grade import Book, Options, grade
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.grading import submission as module
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
 
 DOUBLES = ["def double(x):\n    return x + x", "def double(x):\n    return x * x", "def double(x):\n    return x"]
 
@@ -103,7 +106,7 @@ def test_whatever_matters_is_run_again(chapter, runs, monkeypatch, change):
     elif change == "policy":
         options = Options(policy="compat")
     elif change == "versions":
-        monkeypatch.setattr("autograder.environment.environment", lambda: "another")
+        monkeypatch.setattr("autograder.grading.address.environment", lambda: "another")
     elif change == "scores":
         with sqlite3.connect(chapter.root / "gradebook.db") as db:
             db.execute(
@@ -142,7 +145,7 @@ def test_what_failed_is_tried_again(chapter, runs, monkeypatch):
 def test_a_kill_between_gradebook_and_file_is_mended(chapter, runs, monkeypatch, step):
     """The two writes of a result: whichever came last, the next run ends with both, once."""
     with monkeypatch.context() as broken:
-        target = (Book, "store") if step == "commit" else (module.os, "replace")
+        target = (Book, "store") if step == "commit" else (os, "replace")
 
         def kill(*_):
             raise KeyboardInterrupt
@@ -171,8 +174,8 @@ import os, random, signal, sys, time
 
 from nbformat import v4
 
-from autograder import grade as module
-from autograder.cli import app
+from autograder.grading import submission as module
+from autograder.doors.cli import app
 
 POINTS = {"x + x": 3.0, "x * x": 1.0, "x": 0.0}
 

@@ -2,7 +2,7 @@
 
 from nbformat import v4
 
-from autograder.run import tidy
+from autograder.authoring.run import tidy
 
 
 def stored(*outputs):

@@ -14,9 +14,11 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from autograder import syscalls
-from autograder.sandbox import Limits, SandboxError, environment_paths
-from autograder.student import Template
+from autograder.engine.student import Template
+from autograder.errors import SandboxError
+from autograder.limits import Limits
+from autograder.walls import syscalls
+from autograder.walls.steps import environment_paths
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
 
@@ -378,7 +380,7 @@ def test_all_end_with_the_grader(template):
     code = f"""
 import os, signal, sys
 sys.path[:0] = [{str(ROOT)!r}]
-from autograder.student import Template
+from autograder.engine.student import Template
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
 student = Template("full", serve={SERVE!r}).fork()
@@ -448,7 +450,7 @@ def test_all_of_this_as_somebody_else(template, tmp_path, kind, tests):
 REFUSING = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
-from autograder import syscalls
+from autograder.walls import syscalls
 syscalls.no_new_privileges()
 syscalls.refuse_system_calls()
 """
@@ -457,8 +459,8 @@ syscalls.refuse_system_calls()
 def test_a_machine_that_refuses_says_so():
     """A container's usual filter refuses namespaces, as students' own filter does."""
     code = f"""{REFUSING}
-from autograder.sandbox import SandboxError
-from autograder.student import Template
+from autograder.errors import SandboxError
+from autograder.engine.student import Template
 from tests.autograder import as_user
 from tests.autograder.inside import Asked
 try:

@@ -6,19 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import grade as module
-from autograder.chapters import CourseError, find_chapters, grade_id
-from autograder.grade import Book, Options, grade
-from autograder.sandbox import Limits
+from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.errors import CourseError
+from autograder.grading import submission
+from autograder.grading.grade import grade
+from autograder.grading.gradebook import Book
+from autograder.grading.submission import Options
+from autograder.limits import Limits
 
 pytest.importorskip("distributed", reason="pip install 'mathematics-of-transformers[cluster]'")
 
-from autograder import cluster
+from autograder.doors import cluster
 
 ANSWERS = {
     "right": "def double(x):\n    return x + x",
@@ -71,7 +75,7 @@ def chapter(toy, tmp_path):
 def test_a_worker_that_is_killed_in_the_middle_loses_no_score(workers, chapter, monkeypatch):
     address, processes = workers
     monkeypatch.setattr(cluster, "BATCH", 2)
-    monkeypatch.setattr(module, "run_notebook", lambda *_: 1 / 0)  # nothing may run in this process
+    monkeypatch.setattr(submission, "run_notebook", lambda *_: 1 / 0)  # nothing may run in this process
     done = []
 
     def count(one):
@@ -80,7 +84,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_score(workers, chapter, 
             processes[0].send_signal(signal.SIGKILL)
 
     book = Book(chapter.root)
-    graded = grade([chapter], book, Options(seed=1), scheduler=address, done=count)
+    graded = grade([chapter], book, Options(seed=1), workers=partial(cluster.on_cluster, address), done=count)
     assert [one.flags for one in graded if one.failed] == []
     assert processes[0].poll() is not None and processes[1].poll() is None
     assert len(graded) == len(CLASS) + 1
@@ -90,7 +94,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_no_score(workers, chapter, 
     known = book.known(chapter)
     assert {student: known[student]["ch99-double"] for student in CLASS} == {s: POINTS[s[:5]] for s in CLASS}
     assert set(known["nothing"].values()) == {0}
-    assert all(one.unchanged for one in grade([chapter], book, Options(seed=1), scheduler=address)), (
+    assert all(one.unchanged for one in grade([chapter], book, Options(seed=1), workers=partial(cluster.on_cluster, address))), (
         "their addresses are the same"
     )
 
@@ -104,7 +108,7 @@ def test_what_hit_a_limit_is_sent_out_once_more_alone(workers, toy, tmp_path):
         chapter.folder("submitted", student).mkdir(parents=True)
         nbformat.write(notebook, chapter.folder("submitted", student) / "ch99_toy.ipynb")
     options = Options(limits=Limits(call=0.5, cell=20, notebook=60, patience=60))
-    graded = {one.student: one for one in grade([chapter], Book(root), options, scheduler=workers[0])}
+    graded = {one.student: one for one in grade([chapter], Book(root), options, workers=partial(cluster.on_cluster, workers[0]))}
     assert graded["ada"].points["ch99-double"] == 3 and graded["ada"].flags == []
     assert graded["bob"].points["ch99-double"] == 0 and graded["bob"].flags[-1].endswith("alone: it hit a limit again")
 
@@ -127,4 +131,4 @@ def test_a_grading_process_answers_and_says_what_broke(chapter, tmp_path):
 def test_a_scheduler_that_is_not_there_is_told(chapter, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", "1s")
     with pytest.raises(CourseError, match=r"the scheduler tcp://127\.0\.0\.1:9 cannot be used"):
-        grade([chapter], Book(chapter.root), scheduler="tcp://127.0.0.1:9")
+        grade([chapter], Book(chapter.root), workers=partial(cluster.on_cluster, "tcp://127.0.0.1:9"))

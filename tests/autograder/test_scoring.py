@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from nbformat import v4
 from nbgrader.utils import determine_grade
 
-from autograder.preprocessors import FailClosed
-from autograder.scoring import points, score
+from autograder.authoring.scoring import points, score
+from autograder.grading.preprocessors import FailClosed
 
 
 def cell(*outputs, source="exercise.score()", ran=True):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.answers import same
-from autograder.engine import student_template
-from autograder.sandbox import Limits
-from autograder.session import Session
-from autograder.shell import make_shell
+from autograder.authoring.misconceptions import same
+from autograder.engine.supervisor import student_template
+from autograder.limits import Limits
+from autograder.trusted.session import Session
+from autograder.wire.shell import make_shell
 from course import checks
 from course.checks import CheckFailed, Exercise, Stopped, check
 
@@ -41,7 +41,7 @@ class Process:
 def session(monkeypatch):
     process = Process(QUICK)
     session = Session(process, QUICK, frozenset({"Vector", "Broken"}))
-    monkeypatch.setattr(checks, "invoke", session.called)
+    monkeypatch.setattr(checks.grader, "invoke", session.called)
     monkeypatch.setattr(checks.Exercise, "_current", None)
     yield session
     if process.student:
@@ -162,7 +162,7 @@ def test_an_error_that_a_test_lets_through_is_shown_with_the_students_line(stude
 def test_an_error_shows_the_students_line(student, monkeypatch):
     f = student("def helper(x):\n    return x[5]\n\ndef f(x):\n    return helper(x)", "f")
     weights = student("import torch\ndef weights(x):\n    return torch.nn.functional.softmax(x, dim=7)", "weights")
-    monkeypatch.setattr(checks, "quiet", (inspect.getfile(Session), inspect.getfile(Session.__mro__[1])))
+    monkeypatch.setattr(checks.grader, "quiet", (inspect.getfile(Session), inspect.getfile(Session.__mro__[1])))
     with pytest.raises(CheckFailed, match=r"IndexError: list index out of range, in helper: `return x\[5\]`"):
         check(f).on([1]).returns(1)
     with pytest.raises(CheckFailed, match=r", in weights: `return torch.nn.functional.softmax\(x, dim=7\)`"):
@@ -280,7 +280,7 @@ class Norm:
 
 
 def test_what_a_task_forbids_is_refused_in_the_other_process(session, student, monkeypatch):
-    monkeypatch.setattr(checks, "refusing", session.refusing)
+    monkeypatch.setattr(checks.grader, "refusing", session.refusing)
     norm, calls, kind = student(FORBIDDEN, "norm", "calls", "Norm")
     zeros = torch.zeros(2)
 
@@ -584,7 +584,7 @@ def test_what_is_too_large_fails_alone(session, student):
 
 HOSTILE = """
 import gc, struct, msgpack, socket
-from autograder.remote import Server
+from autograder.confined.server import Server
 server = next(x for x in gc.get_objects() if type(x) is Server)
 def raw(data):
     server.sock.sendall(data)

@@ -5,7 +5,7 @@ import sys
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from autograder.shell import ERROR_LIMIT, OUTPUT_LIMIT, make_shell
+from autograder.wire.shell import ERROR_LIMIT, OUTPUT_LIMIT, make_shell
 
 
 @pytest.fixture(scope="module")

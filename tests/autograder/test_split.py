@@ -7,14 +7,15 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder import plan
-from autograder.answers import explainer, load
-from autograder.chapters import find_chapters, grade_id, tags
-from autograder.engine import run_notebook
-from autograder.merge import merge
-from autograder.remote import randomness
-from autograder.scoring import score
-from autograder.shell import make_shell
+from autograder.authoring.answers import load
+from autograder.authoring.chapters import find_chapters, grade_id, tags
+from autograder.authoring.misconceptions import explainer
+from autograder.authoring.scoring import score
+from autograder.engine.supervisor import run_notebook
+from autograder.grading.merge import merge
+from autograder.trusted import plan
+from autograder.wire.kinds import randomness
+from autograder.wire.shell import make_shell
 from course import checks
 from tests.autograder.conftest import ROOT
 
@@ -44,7 +45,7 @@ def in_one_process(chapter, notebook: NotebookNode) -> None:
     run = [cell for cell in cells if cell.index in needed]
     quiet = plan.draw_nothing([cell for cell in run if cell.kind != "test"])
     shell = make_shell()
-    checks.explain = explainer(load(chapter.answers), shell.user_ns)
+    checks.grader.set(explain=explainer(load(chapter.answers), shell.user_ns))
     with contextlib.chdir(chapter.path.parent):
         for cell in run:
             before = randomness()
@@ -56,7 +57,8 @@ def in_one_process(chapter, notebook: NotebookNode) -> None:
 @pytest.fixture
 def seeded(monkeypatch):
     monkeypatch.setenv(checks.SEED_VARIABLE, str(SEED))
-    monkeypatch.setattr(checks, "explain", None)
+    yield
+    checks.grader.set()
 
 
 def told(notebook: NotebookNode) -> dict[str, tuple[float, str]]:

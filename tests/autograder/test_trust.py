@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import is_grade
 
-from autograder.chapters import find_chapters, grade_id
+from autograder.authoring.chapters import find_chapters, grade_id
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDENTS = {"ban.py", "guard.py", "remote.py", "template.py"}
-"""Modules of `autograder` that run in the students' processes, inside the sandbox."""
-MODULES = [path for path in sorted((ROOT / "autograder").glob("*.py")) if path.name not in STUDENTS]
-MODULES += [ROOT / "course/checks.py", ROOT / "course/expressions.py"]
+ROOMS = ROOT / "autograder"
+MODULES = [path for path in sorted(ROOMS.rglob("*.py")) if path.parent.name != "confined"]  # that one runs in the sandbox
+MODULES += [*sorted((ROOT / "course/checks").glob("*.py")), ROOT / "course/expressions.py"]
+
+
+def name_of(path: Path) -> str:
+    """`wire/frames.py`, `course/expressions.py`."""
+    return str(path.relative_to(ROOMS if ROOMS in path.parents else ROOT))
+
 
 BANNED = {
     # Python's own
@@ -43,25 +48,31 @@ LOADERS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml
 """Modules that make objects of bytes, or run text."""
 
 ALLOWED = {
-    ("answers.py", "getsource"): "of answers.py, which the author of the chapter wrote",
-    ("answers.py", "run_path"): "answers.py, before any student's process is there",
-    ("answers.py", "compile"): "an answer of answers.py",
-    ("answers.py", "exec"): "an answer of answers.py; names that are the student's are values or stand-ins there",
-    ("check.py", "load"): "answers.py",
-    ("demo.py", "load"): "answers.py",
-    ("release.py", "load"): "answers.py",
-    ("trusted.py", "load"): "answers.py",
-    ("trusted.py", "exec"): "import statements of the source",
-    ("trusted.py", "import_module"): "modules of the list WARM",
-    ("trusted.py", "run_cell"): "of a session: it lets the student's process run the cell",
-    ("shell.py", "compile"): "a cell of the source, in the tests' template",
-    ("shell.py", "exec"): "a cell of the source that was compiled before the student's process was there",
-    ("shell.py", "eval"): "the last line of such a cell",
-    ("shell.py", "run_cell"): "a cell of the source that IPython has to run; in the student's process, the student's",
-    ("frames.py", "unpackb"): "lists, text, bytes and numbers of msgpack; its extensions and maps are refused",
-    ("wire.py", "frombytes"): "numbers of eight bytes",
-    ("merge.py", "deepcopy"): "metadata of the source",
-    ("checks.py", "deepcopy"): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
+    ("authoring/answers.py", "getsource"): "of answers.py, which the author of the chapter wrote",
+    ("authoring/answers.py", "run_path"): "answers.py, before any student's process is there",
+    ("authoring/misconceptions.py", "compile"): "an answer of answers.py",
+    (
+        "authoring/misconceptions.py",
+        "exec",
+    ): "an answer of answers.py; names that are the student's are values or stand-ins there",
+    ("authoring/check.py", "load"): "answers.py",
+    ("doors/demo.py", "load"): "answers.py",
+    ("authoring/release.py", "load"): "answers.py",
+    ("trusted/runner.py", "load"): "answers.py",
+    ("trusted/runner.py", "exec"): "import statements of the source",
+    ("trusted/runner.py", "import_module"): "modules of the list WARM",
+    ("trusted/runner.py", "run_cell"): "of a session: it lets the student's process run the cell",
+    ("wire/shell.py", "compile"): "a cell of the source, in the tests' template",
+    ("wire/shell.py", "exec"): "a cell of the source that was compiled before the student's process was there",
+    ("wire/shell.py", "eval"): "the last line of such a cell",
+    ("wire/shell.py", "run_cell"): "a cell of the source that IPython has to run; in the student's process, the student's",
+    ("wire/frames.py", "unpackb"): "lists, text, bytes and numbers of msgpack; its extensions and maps are refused",
+    ("wire/values.py", "frombytes"): "numbers of eight bytes",
+    ("grading/merge.py", "deepcopy"): "metadata of the source",
+    (
+        "course/checks/arguments.py",
+        "deepcopy",
+    ): "arguments that a test gives; a stand-in among them asks the student's process for its copy",
 }
 
 
@@ -92,13 +103,13 @@ def found_in(source: str) -> set[str]:
     return {name for name, _ in called(tree) if name in BANNED} | {name for name, _ in loaded(tree) if name in LOADERS}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_no_module_outside_the_sandbox_calls_an_evaluator(path):
-    assert {name for name in found_in(path.read_text()) if (path.name, name) not in ALLOWED} == set()
+    assert {name for name in found_in(path.read_text()) if (name_of(path), name) not in ALLOWED} == set()
 
 
 def test_what_is_allowed_is_there():
-    names = {path.name: found_in(path.read_text()) for path in MODULES}
+    names = {name_of(path): found_in(path.read_text()) for path in MODULES}
     assert [place for place in ALLOWED if place[1] not in names[place[0]]] == []
 
 

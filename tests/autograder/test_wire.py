@@ -19,9 +19,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder import frames, wire
-from autograder.frames import Closed, Late, WireError
-from autograder.wire import Decoder, Encoder
+from autograder.wire import frames
+from autograder.wire import values as wire
+from autograder.wire.frames import Closed, Late, WireError
+from autograder.wire.values import Decoder, Encoder
 from course.checks import difference
 from course.expressions import Refused
 

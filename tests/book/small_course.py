@@ -1,6 +1,7 @@
 """A course of two small chapters that has every form a page knows, and what tests of sites share."""
 
 import html
+import json
 import re
 import shutil
 from pathlib import Path
@@ -198,7 +199,7 @@ def test_odds():
 @pytest.mark.receipt("t3", "measured")
 def test_edge():
     check(odds).on(0.8).returns(4.0, see="hidden-sentinel")
-    assert record("coins")["interval"][0] > 0
+    assert record("coins")["results"]["p"][0] > 0
 """,
     "tests/receipts/proofs/odds.v": """(** Odds of a coin. *)
 
@@ -207,7 +208,16 @@ Theorem odds_of_half : 1 = 1.
 Proof. reflexivity. Qed.
 """,
     "experiments/coins.py": '"""Throws coins."""\n',
-    "course/data/records/coins.json": '{"seeds": [1, 2], "interval": [0.1, 0.2], "results": "' + "heads " * 300 + '"}',
+    "course/data/records/coins.json": json.dumps(
+        dict.fromkeys(("experiment", "mode", "date", "device"), "coins")
+        | {
+            "versions": {},
+            "settings": {},
+            "seeds": [1, 2],
+            "interval": "95%",
+            "results": {"p": [0.1, 0.2], "runs": "heads " * 300},
+        }
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from small_course import ROOT, broken_links
 
-from autograder.chapters import find_chapters, tags
+from autograder.authoring.chapters import find_chapters, tags
 from book.pages import FORMULA_LINE
 from book.proofs import theorems
 from book.registry import load

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from small_course import ROOT
 
-from autograder.chapters import find_chapters
+from autograder.authoring.chapters import find_chapters
 
 AXE = Path(__file__).with_name("node_modules") / "axe-core" / "axe.min.js"
 MODES = {

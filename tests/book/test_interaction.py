@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from autograder.chapters import find_chapters
+from autograder.authoring.chapters import find_chapters
 from book.registry import ROOT, load
 from course.attention import attention, attention_weights, contribution
 from course.position_rope import rope

@@ -16,9 +16,9 @@ import pytest
 import sphinx
 from small_course import ROOT
 
-from autograder.answers import load as load_answers
-from autograder.chapters import Chapter, find_chapters
-from autograder.release import secrets
+from autograder.authoring.answers import load as load_answers
+from autograder.authoring.chapters import Chapter, find_chapters
+from autograder.authoring.release import secrets
 from book.leaks import LONG, Lines
 from book.registry import load
 

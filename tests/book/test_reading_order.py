@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from nbformat import v4
 
-from autograder.chapters import Chapter, find_chapters, tags, without_regions
+from autograder.authoring.chapters import Chapter, find_chapters, tags, without_regions
 from book.registry import Registry, Term, load
 from book.terms import terms_in
 

@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from small_course import ROOT, coins, dice
 
-from autograder.chapters import find_chapters
+from autograder.authoring.chapters import find_chapters
 from book import generated
 from book.build import build, contents, prepare
 from book.evidence_pages import WITHHELD

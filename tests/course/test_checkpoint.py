@@ -13,6 +13,7 @@ from course.model import GPT, Config
 from course.tokens import bpe_decode, bpe_encode
 
 RECORD = data.record("training")
+FOUND = RECORD["results"]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def loaded():
 
 def test_it_is_the_recorded_model(loaded):
     model, merges = loaded
-    assert sum(p.numel() for p in model.parameters()) == RECORD["parameters"]
+    assert sum(p.numel() for p in model.parameters()) == FOUND["parameters"]
     assert model.config == Config(**RECORD["settings"]["model"]) and 256 + len(merges) + 1 == model.config.V
     assert not model.training and {p.dtype for p in model.parameters()} == {torch.float32}
 
@@ -30,8 +31,8 @@ def test_it_is_the_recorded_model(loaded):
 def test_the_loss_on_held_out_text_is_the_recorded_one(loaded):
     """Two windows of BOS and text; the second half of each and of the window between them is counted."""
     model, merges = loaded
-    check, T = RECORD["check"], RECORD["settings"]["T"]
-    text = data.read(check["text"])[-RECORD["texts"]["held_out_characters"] :]
+    check, T = FOUND["check"], RECORD["settings"]["T"]
+    text = data.read(check["text"])[-FOUND["texts"]["held_out_characters"] :]
     tokens = torch.tensor(bpe_encode(text[:10_000], merges)[: check["tokens"]])
     bos, nats = torch.tensor([model.config.V - 1]), []
     for start in range(0, len(tokens) - T + 1, T // 2):

@@ -16,12 +16,13 @@ import torch
 
 from course import checks
 from course.checks import CheckFailed, Exercise, check, difference, draw
+from course.checks.words import kind_of, show
 
 
 @pytest.fixture(autouse=True)
 def no_exercise(monkeypatch):
     monkeypatch.setattr(Exercise, "_current", None)
-    monkeypatch.setattr(checks, "explain", None)
+    checks.grader.set()
     monkeypatch.delenv(checks.SEED_VARIABLE, raising=False)
 
 
@@ -609,8 +610,8 @@ def test_a_ragged_list_is_no_tensor():
 def test_equals_never_tells_what_is_right(right, wrong):
     told = failure(lambda: check(x=wrong).equals(right))
     kinds = {f"x should be {kind}, " for kind in ("a number", "a text", "a list of numbers", "True or False")}
-    assert told == f"x = {checks._show(wrong)} is not right." or any(told.startswith(kind) for kind in kinds)
-    assert str(right) not in told.replace(checks._show(wrong), "").replace("True or False", "").replace(checks._kind(wrong), "")
+    assert told == f"x = {show(wrong)} is not right." or any(told.startswith(kind) for kind in kinds)
+    assert str(right) not in told.replace(show(wrong), "").replace("True or False", "").replace(kind_of(wrong), "")
 
 
 @pytest.mark.parametrize(
@@ -971,7 +972,7 @@ def test_an_exercise_is_worth_something(points):
 
 
 def test_an_explanation_that_fails_costs_nothing(monkeypatch):
-    monkeypatch.setattr(checks, "explain", lambda exercise: 1 / 0)
+    monkeypatch.setattr(checks.grader, "explain", lambda exercise: 1 / 0)
     assert exercise((3, True), (1, False)).score() == 3.0
 
 
@@ -1082,3 +1083,36 @@ def test_a_decorated_function_keeps_its_name():
         return x
 
     assert failure(lambda: check(double).on(2).returns(4)).startswith("double(2): ")
+
+
+# ---------------------------------------------------------------- a grader
+
+
+def test_a_grader_calls_and_explains_in_its_own_way(capsys):
+    called = []
+
+    def invoke(answer, args, kwargs):
+        called.append(answer)
+        return checks.invoke(answer, args, kwargs)
+
+    checks.grader.set(invoke=invoke, explain=lambda exercise: f"{exercise.id} was explained.")
+    exercise = Exercise("ch99.two", points=2)
+    for expected in (2, 3):
+        with exercise.part(f"{expected}", points=1):
+            check(abs).on(-2).returns(expected)
+    assert exercise.score() == 1.0
+    assert called == [abs, abs] and "ch99.two was explained." in capsys.readouterr().out
+
+
+def test_what_a_grader_does_not_name_is_plain_again():
+    checks.grader.set(explain=lambda exercise: "a sentence", quiet=("grader.py",))
+    checks.grader.set(quiet=("other.py",))
+    assert checks.grader == checks.Grader(quiet=("other.py",))
+    checks.grader.set()
+    assert checks.grader == checks.Grader()
+
+
+def test_a_grader_has_nothing_else():
+    with pytest.raises(TypeError, match="explains"):
+        checks.grader.set(explains=lambda exercise: None)
+    assert checks.grader == checks.Grader()

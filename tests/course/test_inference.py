@@ -178,7 +178,7 @@ def test_a_beam_asks_a_gpt_with_the_cache_and_without(model, cached):
 
 def test_the_record_has_the_gpus_figures_as_they_were_measured():
     found = json.loads((widgets.HERE.parents[1] / "benchmarks" / "records" / "decoding.json").read_text())
-    kept = data.record("inference")["gpu"]
+    kept = data.record("inference")["results"]["gpu"]
     assert kept["bytes_per_s"] == found["ceilings"]["bytes_per_s"] and kept["card"] == found["card"]
     assert [row["tokens_per_s"] for row in kept["decode"]] == [row["forms"]["ours"]["tokens_per_s"] for row in found["results"]]
 

@@ -15,6 +15,7 @@ from course.model import GPT, Config
 from experiments import training
 
 RECORD = data.record("training")
+FOUND = RECORD["results"]
 
 
 def brute(learned: list[int], context: tuple[int, ...], token: int, V: int, order: int, discount: float = 0.75) -> float:
@@ -99,17 +100,17 @@ def test_samples_do_not_depend_on_the_cache_and_are_never_bos():
 
 def test_the_record_is_of_the_settings_in_the_script():
     assert RECORD["mode"] == "full" and RECORD["settings"] == json.loads(json.dumps(asdict(training.FULL)))
-    assert RECORD["curve"][-1]["step"] == training.FULL.steps
+    assert FOUND["curve"][-1]["step"] == training.FULL.steps
 
 
 def test_the_seeds_are_of_the_chapters_model():
-    seeds = RECORD["seeds"]
-    assert seeds["model"] == asdict(training.CHAPTER) and len(seeds["bits_per_byte"]) == 8
+    small = FOUND["small_model"]
+    assert small["model"] == asdict(training.CHAPTER) and len(small["bits_per_byte"]) == 8
 
 
 @pytest.mark.parametrize("text", training.TEXTS)
 def test_the_model_is_better_than_every_n_gram_model(text):
-    scores = RECORD["held_out"][text]
+    scores = FOUND["held_out"][text]
     assert scores["gpt"]["bits_per_byte"] < min(score["bits_per_byte"] for name, score in scores.items() if name != "gpt") - 0.3
     for score in scores.values():
         assert score["perplexity"] == pytest.approx(math.exp(score["nats_per_token"]), rel=1e-3)
@@ -119,12 +120,12 @@ def test_the_model_is_better_than_every_n_gram_model(text):
 
 def test_the_model_learned_rather_than_remembered():
     """The loss on the validation text does not rise again."""
-    losses = [row["validation"] for row in RECORD["curve"]]
+    losses = [row["validation"] for row in FOUND["curve"]]
     assert losses[-1] < min(losses) + 0.005
 
 
 def test_the_settings_are_the_best_of_those_that_were_compared():
-    compared = RECORD["sweep"]
+    compared = FOUND["sweep"]
     assert {row["candidate"] for row in compared} == set(training.CANDIDATES)
     best = min(compared, key=lambda row: row["bits_per_byte"])["candidate"]
     assert training.changed(replace(training.BASE, steps=training.FULL.steps), training.CANDIDATES[best]) == training.FULL

@@ -107,7 +107,7 @@ def test_two_gradients_meet_in_a_tied_table():
 @pytest.mark.receipt("ch03-ends", "measured")
 def test_tying_does_not_pay_in_a_short_training():
     record = data.record("embeddings")
-    ends = {row["model"]: row for row in record["tied"]["rows"]}
+    ends = {row["model"]: row for row in record["results"]["tied"]["rows"]}
     tied, narrow = ends["tied"], ends["untied, narrow"]
     assert record["mode"] == "full" and len(tied["runs"]) == 5
     assert abs(tied["parameters"] / narrow["parameters"] - 1) < 0.02 and ends["untied"]["parameters"] > 1.4 * tied["parameters"]
@@ -156,7 +156,7 @@ def test_a_planted_direction_is_found_and_an_input_comes_first_without_the_rule(
 def rows() -> dict:
     record = data.record("embeddings")
     assert record["mode"] == "full"
-    return {row["kind"]: row for row in record["analogies"]["rows"]}
+    return {row["kind"]: row for row in record["results"]["analogies"]["rows"]}
 
 
 @pytest.mark.receipt("ch03-err-analogy", "erratum")
@@ -222,7 +222,7 @@ def test_the_gradient_has_a_direct_way():
 
 @pytest.mark.receipt("ch03-senses", "measured")
 def test_two_senses_part_with_depth_and_one_sense_does_not():
-    found = data.record("embeddings")["encoder"]
+    found = data.record("embeddings")["results"]["encoder"]
     same, two = (np.array(found["cosines"][kind]) for kind in ("same sense", "two senses"))
     assert len(found["words"]) == 6 and same.shape == (12, 8) and two.shape == (24, 8)
     assert np.allclose(same[:, 0], 1, atol=1e-6) and np.allclose(two[:, 0], 1, atol=1e-6)  # the table: one row

@@ -177,7 +177,8 @@ def test_what_the_bend_does_in_a_small_model():
         """The mean difference over half the width of its interval: beyond ±1 it is more than noise."""
         against = np.subtract(rows[first]["losses"], rows[second]["losses"])
         assert len(against) == 6
-        return against.mean() / (2.571 * against.std(ddof=1) / math.sqrt(6))  # 2.571: Student's t
+        mean, half = data.interval(against)
+        return mean / half
 
     for kind in ("ReLU", "SwiGLU", "GELU, larger start"):
         assert apart(kind, "GELU") < -1

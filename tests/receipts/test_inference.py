@@ -128,7 +128,7 @@ def test_length_changes_the_ranking():
 def test_likely_texts_repeat_themselves():
     record = data.record("inference")
     assert record["mode"] == "full" and record["settings"]["prompts"] == 16
-    rows = {row["way"]: row for row in record["texts"]}
+    rows = {row["way"]: row for row in record["results"]["texts"]}
 
     def low(name, what):
         return rows[name][what][0] - rows[name][what][1]

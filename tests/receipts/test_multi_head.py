@@ -9,8 +9,6 @@ import torch
 from course import data
 from course.multi_head import HeadsOnly, head_ablation, head_parts, induction_score, mha, mha_cost, next_token_loss, said_twice
 
-STUDENT = {5: 2.776, 8: 2.365}
-
 
 def normal(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -18,11 +16,6 @@ def normal(*shape, seed=0):
 
 def layer_of(seed, T, d_model):
     return normal(2, T, d_model, seed=seed), *(normal(d_model, d_model, seed=seed + k) for k in (1, 2, 3, 4))
-
-
-def half_width(numbers):
-    n, mean = len(numbers), sum(numbers) / len(numbers)
-    return STUDENT[n] * math.sqrt(sum((x - mean) ** 2 for x in numbers) / (n - 1) / n)
 
 
 # ---------------------------------------------------------------- the formula
@@ -139,7 +132,7 @@ def test_one_layer_has_no_induction_head_and_two_mostly_have():
         gain[rows["n_layers"]] = [
             max(torch.tensor(row["induction"]).sub(torch.tensor(row["control"])).flatten().tolist()) for row in rows["seeds"]
         ]
-        assert rows["best_gain"]["half_width"] == pytest.approx(half_width(gain[rows["n_layers"]]), abs=1e-3)
+        assert rows["best_gain"]["half_width"] == pytest.approx(data.interval(gain[rows["n_layers"]])[1], abs=1e-3)
     assert max(gain[1]) < 0.2 and sum(x > 0.85 for x in gain[2]) == 7 and min(gain[2]) > max(gain[1])
     assert max(row["right"]["none"] for row in one["seeds"]) < 0.3
     assert sorted(row["right"]["none"] for row in two["seeds"])[1] > 0.99
@@ -182,4 +175,5 @@ def test_heads_that_can_be_spared_helped_in_training():
     helped = [row["half_from_the_start"] - row["intact"] for row in text]
     cut = [row["removed_in_order"][4] - row["half_from_the_start"] for row in text]
     for numbers in (helped, cut):
-        assert sum(numbers) / 5 - half_width(numbers) > 0.0
+        mean, half = data.interval(numbers)
+        assert mean - half > 0.0

@@ -161,14 +161,14 @@ def test_back():
 @pytest.mark.receipt("ch01-fading", "measured")
 def test_fading():
     record = data.record("overview")
-    assert len(record["settings"]["seeds"]) == 20 and "1.96" in record["interval"] and record["settings"]["width"] == 256
-    for row in record["rows"]:
+    assert len(record["seeds"]) == 20 and "1.96" in record["interval"] and record["settings"]["width"] == 256
+    for row in record["results"]["gradients"]:
         assert abs(row["theory"] - 100 * fading_rate(row["gain"])) <= 1e-3
         assert abs(row["log10"] - row["theory"]) <= 0.5
         assert abs(row["log10"]) > 3 * row["half_width"] / 1.96  # the null model: nothing fades
-    inside = [abs(row["log10"] - row["theory"]) <= row["half_width"] for row in record["rows"]]
+    inside = [abs(row["log10"] - row["theory"]) <= row["half_width"] for row in record["results"]["gradients"]]
     assert sum(inside) == 4 and not inside[0]
-    assert abs(float(gradient_by_distance(1.0, 101, 256, seed=0)[-1]) - record["rows"][1]["theory"]) <= 1.5
+    assert abs(float(gradient_by_distance(1.0, 101, 256, seed=0)[-1]) - record["results"]["gradients"][1]["theory"]) <= 1.5
 
 
 @pytest.mark.receipt("ch01-err-path", "computed")

@@ -267,14 +267,14 @@ def test_length_generalisation_is_on_record():
     assert record["device"] and record["versions"]["torch"] and len(seeds) == len(set(seeds)) == 4
     assert (record["mode"], settings["n_layers"], settings["steps"], settings["table_rate"]) == ("full", 4, 500, 10)
     assert settings["lengths"] == [settings["T"], 2 * settings["T"], 4 * settings["T"]]
-    assert set(record["results"]) == set(pr.SCHEMES)
-    for scheme, runs in record["results"].items():
+    assert set(record["results"]["runs"]) == set(pr.SCHEMES)
+    for scheme, runs in record["results"]["runs"].items():
         assert len(runs) == len(seeds) and all(len(run) == 3 for run in runs)
         assert all(0 < loss < 2 * math.log(settings["V"]) for run in runs for loss in run)
         changes = [run[-1] - run[0] for run in runs]
         low, high = stats.t.interval(0.95, len(changes) - 1, loc=np.mean(changes), scale=stats.sem(changes))
-        told = record["summary"][scheme]
+        told = record["results"]["summary"][scheme]
         assert abs(told["change_mean"] - (low + high) / 2) <= 1e-3 and abs(told["change_half_width"] - (high - low) / 2) <= 1e-3
         assert all(abs(change) < 1e-3 if scheme == "alibi" else change > 0.15 for change in changes)
-    at_T = {scheme: [run[0] for run in runs] for scheme, runs in record["results"].items()}
+    at_T = {scheme: [run[0] for run in runs] for scheme, runs in record["results"]["runs"].items()}
     assert max(at_T.pop("rope")) < min(loss for losses in at_T.values() for loss in losses)

@@ -181,9 +181,14 @@ def test_a_measurement_needs_a_whole_record(tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "planted.py").write_text("")
     told = judge(tmp_path, module, receipt="measured")
-    assert "does not say its seeds" in told and "has an interval" in told
-    (records / "planted.json").write_text(json.dumps({"error": 0, "results": [{"seeds": [1, 2], "interval": [0, 1]}]}))
+    assert "the record planted has no seeds" in told and "has an interval" in told
+    whole = dict.fromkeys(("experiment", "mode", "date", "device", "interval"), "said")
+    whole |= {"versions": {}, "settings": {}, "seeds": [1, 2], "results": {"error": 0}}
+    (records / "planted.json").write_text(json.dumps(whole))
     assert judge(tmp_path, module, receipt="measured") == ""
+    (records / "planted.json").write_text(json.dumps(whole | {"seeds": [], "settings": 7, "interval": None}))
+    told = judge(tmp_path, module, receipt="measured")
+    assert "names no seed" in told and "says its settings as int" in told and "has an interval" in told
 
 
 def test_a_proof_names_a_theorem_that_is_proved(tmp_path):

@@ -260,8 +260,8 @@ def test_murphy():
 @pytest.mark.receipt("f08-scaled", "measured")
 def test_scaled():
     record = data.record("regularisation_and_calibration")
-    judged = record["judged"]
-    assert len(record["settings"]["seeds"]) == 10 and "2.262" in record["interval"]
+    judged = record["results"]["judged"]
+    assert len(record["seeds"]) == 10 and "2.262" in record["interval"]
     for noise, gain in ((0.3, 0.074), (0.5, 0.468)):
         found = judged[f"nll after less before, plain, noise {noise}"]
         assert abs(found["mean"] + gain) <= 0.001 and found["mean"] + found["half_width"] < 0
@@ -270,13 +270,13 @@ def test_scaled():
     for noise in (0.0, 0.3, 0.5):  # the null model: an honest one with the same confidences
         above = judged[f"ece after less honest, plain, noise {noise}"]
         assert 0 <= above["mean"] <= min(0.005, above["half_width"])
-    for row in record["rows"]:
+    for row in record["results"]["rows"]:
         assert row["accuracy before"] == row["accuracy after"]
 
 
 @pytest.mark.receipt("f08-err-smoothing", "measured")
 def test_err_smoothing():
-    judged = data.record("regularisation_and_calibration")["judged"]
+    judged = data.record("regularisation_and_calibration")["results"]["judged"]
     worse, better = (judged[f"ece of smoothing less plain, noise {noise}"] for noise in (0.0, 0.5))
     assert abs(worse["mean"] - 0.131) <= 0.001 and abs(worse["half_width"] - 0.007) <= 0.0005
     assert abs(better["mean"] + 0.170) <= 0.001 and abs(better["half_width"] - 0.008) <= 0.0005

@@ -248,7 +248,7 @@ def ends(row, key):
 @pytest.mark.receipt("ch07-gradients", "measured")
 def test_gradients_at_the_start_are_on_record(record):
     assert len(record["seeds"]) >= 20
-    rows = {(row["placement"], row["L"]): row for row in record["gradients"]}
+    rows = {(row["placement"], row["L"]): row for row in record["results"]["gradients"]}
     for L in (2, 8, 32):
         assert ends(rows["pre", L], "gap")[1] < 0  # the last block's gradient is smaller than the first's
         assert ends(rows["post", L], "last")[1] - ends(rows["post", L], "last")[0] < 0.3
@@ -261,7 +261,7 @@ def test_gradients_at_the_start_are_on_record(record):
 
 @pytest.mark.receipt("ch07-collapse", "measured")
 def test_the_collapses_are_on_record(record):
-    rows = {row["way"]: row for row in record["collapse"]}
+    rows = {row["way"]: row for row in record["results"]["collapse"]}
     last = {way: (round(row["mean"][16], 1), row["half_width"][16]) for way, row in rows.items()}
     for way in ("attention alone", "with norm", "with norm and feed-forward"):
         assert last[way][0] < -14 and rows[way]["mean"][8] < -14
@@ -272,7 +272,7 @@ def test_the_collapses_are_on_record(record):
 
 @pytest.mark.receipt("ch07-err-collapse", "erratum")
 def test_a_post_norm_stream_collapses_too(record):
-    rows = {row["way"]: row for row in record["collapse"]}
+    rows = {row["way"]: row for row in record["results"]["collapse"]}
     post = rows["post-norm transformer"]["mean"]
     for layer in range(8, 16):
         assert 0.67 < 10 ** (post[layer + 1] - post[layer]) < 0.75
@@ -282,7 +282,7 @@ def test_a_post_norm_stream_collapses_too(record):
 @pytest.mark.receipt("ch07-warmup", "measured")
 def test_the_trainings_are_on_record(record):
     warm = record["settings"]["warm"]
-    rows = {(row["L"], row["placement"], row["rate"], row["warm"]): row for row in record["training"]}
+    rows = {(row["L"], row["placement"], row["rate"], row["warm"]): row for row in record["results"]["training"]}
     assert all(len(row["loss"]) >= 5 for row in rows.values())
     for rate in (1e-3, 3e-3, 1e-2):
         pre = [rows[4, "pre", rate, w]["mean"] for w in (1, warm)]
@@ -290,12 +290,12 @@ def test_the_trainings_are_on_record(record):
         without, with_it = rows[4, "post", rate, 1], rows[4, "post", rate, warm]
         if rate == 1e-2:
             assert min(without["loss"]) > max(with_it["loss"]) + 0.2
-            assert abs(without["mean"] - record["unigram"]) < 0.05
+            assert abs(without["mean"] - record["results"]["unigram"]) < 0.05
             told = (*pre, without["mean"], with_it["mean"])
             assert [round(x, 2) for x in told] == [2.46, 2.46, 3.27, 2.64]
         else:
             assert without["mean"] < with_it["mean"]
     for rate in (3e-4, 1e-3):
         for w in (1, warm):
-            assert abs(rows[12, "post", rate, w]["mean"] - record["unigram"]) < 0.06
-            assert rows[12, "pre", rate, w]["mean"] < record["unigram"] - 0.2
+            assert abs(rows[12, "post", rate, w]["mean"] - record["results"]["unigram"]) < 0.06
+            assert rows[12, "pre", rate, w]["mean"] < record["results"]["unigram"] - 0.2

@@ -92,13 +92,14 @@ def test_e49():
 @pytest.mark.receipt("f05-wander", "measured")
 def test_wander():
     record = data.record("signals_through_depth")
-    assert len(record["settings"]["seeds"]) == 200 and "1.96" in record["interval"] and len(record["rows"]) == 12
-    ratios = [row["variance"] / row["theory"] for row in record["rows"]]
+    rows = record["results"]["rows"]
+    assert len(record["seeds"]) == 200 and "1.96" in record["interval"] and len(rows) == 12
+    ratios = [row["variance"] / row["theory"] for row in rows]
     assert abs(min(ratios) - 0.94) <= 0.005 and abs(max(ratios) - 1.27) <= 0.005
-    for row in record["rows"]:
+    for row in rows:
         assert abs(row["theory"] - 5 * row["depth"] / row["width"]) <= 1e-4
         assert row["variance"] > 3 * row["variance_half_width"] / 1.96  # the null model: no wandering
-    inside = sum(abs(row["variance"] - row["theory"]) <= row["variance_half_width"] for row in record["rows"])
+    inside = sum(abs(row["variance"] - row["theory"]) <= row["variance_half_width"] for row in rows)
     assert inside >= 10
 
 

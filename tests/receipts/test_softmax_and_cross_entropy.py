@@ -224,16 +224,16 @@ def test_entropy_rises_with_temperature():
 @pytest.mark.receipt("f03-random", "measured")
 def test_random_scores_lose_half_a_squared_spread():
     record = data.record("softmax_and_cross_entropy")
-    assert len(record["settings"]["seeds"]) == 200 and "1.96" in record["interval"]
-    for row in record["rows"]:
+    assert len(record["seeds"]) == 200 and "1.96" in record["interval"]
+    for row in record["results"]["rows"]:
         assert abs(row["theory"] - 1 / (2 * row["ratio"] ** 2)) <= 1e-6
         if row["V"] >= 4096 and row["ratio"] >= 1:  # the law, to 2% of itself and within its interval's reach
             assert abs(row["lost"] - row["theory"]) <= 0.02 * row["theory"] + 2 * row["half_width"]
         if row["ratio"] <= 0.25:  # where it breaks: in the cold it claims more than there is to lose, or far too much
             assert row["theory"] - row["lost"] > 5 * row["half_width"]
-    judged = record["judged"]
-    warm = [row for row in record["rows"] if row["ratio"] >= 1 and row["V"] > 16]
-    share = {(row["sigma"], row["ratio"]): row["lost"] / math.log(16) for row in record["rows"] if row["V"] == 16}
+    judged = record["results"]["judged"]
+    warm = [row for row in record["results"]["rows"] if row["ratio"] >= 1 and row["V"] > 16]
+    share = {(row["sigma"], row["ratio"]): row["lost"] / math.log(16) for row in record["results"]["rows"] if row["V"] == 16}
     of_law = [row["lost"] - row["theory"] for row in warm]
     of_null = [row["lost"] - share[row["sigma"], row["ratio"]] * math.log(row["V"]) for row in warm]
     for name, errors, told in [("rms_theory", of_law, 0.004), ("rms_null", of_null, 0.44)]:

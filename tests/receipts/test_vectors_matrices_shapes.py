@@ -226,10 +226,10 @@ def test_one_map_for_every_row():
 @pytest.mark.receipt("f01-loops", "measured")
 def test_time_of_loops():
     record = data.record("vectors_matrices_shapes")
-    assert len(record["settings"]["seeds"]) == 7 and "1.96" in record["interval"]
-    mean = {row["n"]: row["seconds"] for row in record["rows"] if row["way"] == "three loops" and row["n"] >= 32}
+    assert len(record["seeds"]) == 7 and "1.96" in record["interval"]
+    mean = {row["n"]: row["seconds"] for row in record["results"]["rows"] if row["way"] == "three loops" and row["n"] >= 32}
     sizes, times = np.log(list(mean)), np.log(list(mean.values()))
-    judged = record["judged"]
+    judged = record["results"]["judged"]
     assert abs(np.polyfit(sizes, times, 1)[0] - judged["exponent, three loops, large"]) <= 0.01
     assert abs(judged["exponent, three loops, large"] - 3.03) <= 0.005 and judged["half width, three loops, large"] <= 0.02
     for power, told in [(3, 0.05), (2, 0.80)]:

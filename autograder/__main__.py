@@ -1,0 +1,5 @@
+"""`python -m autograder` is the command `autograder`."""
+
+from autograder.doors.cli import app
+
+app()

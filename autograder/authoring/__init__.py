@@ -1,0 +1,1 @@
+"""Chapters, their answers and their exam, on their way to students."""

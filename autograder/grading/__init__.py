@@ -1,0 +1,1 @@
+"""From what a class handed in to scores in the gradebook."""

@@ -1,0 +1,1 @@
+"""What people read about grades: a student's feedback, a teacher's report."""

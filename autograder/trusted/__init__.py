@@ -1,0 +1,1 @@
+"""What holds the tests, in processes that run no student code."""
