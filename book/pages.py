@@ -114,7 +114,7 @@ def _problems(text: str, registry: Registry, there: set[str]):
         if id not in registry.formulas
     )
     if len(FORMULA_LIKE.findall(text)) > len(known):
-        yield "a line that names a formula has the form *Formula e23.* and stands alone"
+        yield "a line that names a formula has the form *Formula ch04-scale.* and stands alone"
     for target, slug in CHAPTER_LINK.findall(text):
         if slug not in there or target != f"../{slug}/{slug}.ipynb":
             yield f"the link to {target} is dead: the book has no such chapter; name it without a link until it is there"
@@ -147,8 +147,9 @@ def equation_numbers(chapter: Chapter) -> dict[str, str]:
 
 
 def equation_anchor(chapter: Chapter, formula_id: str) -> str:
-    """The anchor of a formula's equation on its chapter's page: equation-ch04-e23."""
-    return f"equation-{chapter.id}-{formula_id}".lower()
+    """The anchor of a formula on a chapter's page: equation-ch04-scale, or equation-ch09-ch07-rmsnorm for another chapter's."""
+    own = formula_id.startswith(f"{chapter.id}-")
+    return f"equation-{formula_id if own else f'{chapter.id}-{formula_id}'}"
 
 
 def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: dict[str, str]) -> str:

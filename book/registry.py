@@ -4,6 +4,7 @@ Loading validates. What is wrong is collected and raised as one `RegistryError` 
 and what to do.
 """
 
+import re
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
@@ -198,6 +199,9 @@ def _entries(path: Path, kind: type, key: str, problems: list[str]) -> dict:
 
 
 def _problems_of(formula: Formula):
+    chapter = formula.chapter.partition("_")[0]
+    if not re.fullmatch(rf"{re.escape(chapter)}(-[a-z0-9]+)+", formula.id):
+        yield f"its id says its chapter and, in small letters, what it is: {chapter}-…"
     if formula.receipt not in KINDS:
         yield f"receipt {formula.receipt!r} is none of {', '.join(KINDS)}"
         return

@@ -10,7 +10,7 @@ import torch
 
 
 def cosine(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """⟨u, v⟩ / (‖u‖ ‖v‖), formula n-cosine.
+    """⟨u, v⟩ / (‖u‖ ‖v‖), formula f06-cosine.
 
     Each vector is divided by its length first, so that no product of lengths overflows.
 
@@ -27,7 +27,7 @@ def cosine(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def euclid(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """‖u − v‖, formula n-euclid.
+    """‖u − v‖, formula f06-euclid.
 
     Args:
         u, v: (..., d), of shapes that broadcast.
@@ -93,7 +93,7 @@ def effective_dimension(variances: torch.Tensor) -> torch.Tensor:
 
 
 def mips(query: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """Maximum inner product search by brute force, formula n-mips.
+    """Maximum inner product search by brute force, formula f06-mips.
 
     Args:
         query: (..., d).

@@ -50,7 +50,7 @@ def test_every_form_reaches_the_page(book, chapter):
         if "figure" in tags(cell):
             assert f'alt="{cell.metadata.alt}"' in html.unescape(shown)
         for id in FORMULA_LINE.findall(cell.source) if cell.cell_type == "markdown" else []:
-            assert f"formulas.html#formula-{id.lower()}" in shown
+            assert f"formulas.html#formula-{id}" in shown
     assert "glossary.html#term-" in shown
 
 

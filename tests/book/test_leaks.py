@@ -122,7 +122,7 @@ def test_no_hidden_line_no_solution_and_no_wrong_answer_is_told(leaks, chapter, 
 def test_a_planted_secret_would_be_found(told):
     exercise = CHAPTERS[0].exercises[0]
     [short] = [line for line in CHAPTERS[0].notebook.cells[exercise.test].source.splitlines() if line.startswith("exercise = ")]
-    long = load().formulas["e23"].does
+    long = load().formulas["ch04-attention"].does
     found = tellers(told, {short, long})
     for line, page in ((short, f"{CHAPTERS[0].stem}.xhtml"), (long, "formulas.xhtml")):
         assert {"book.pdf", f"epub/book/{page}"} <= set(found[line]), line
