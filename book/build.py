@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import warnings
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
-    assets |= kernels.figures(kernels.records(ROOT))
+    assets |= _figures_of_kernels()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
@@ -76,6 +77,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
         if path.is_file() and path not in kept:
             path.unlink()
     return source
+
+
+@cache
+def _figures_of_kernels() -> dict[str, bytes]:
+    return kernels.figures(kernels.records(ROOT))
 
 
 def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:

@@ -33,10 +33,21 @@ def test_it_builds_and_every_chapter_has_its_page(book):
         assert (book / chapter.stem / f"{chapter.stem}.html").is_file()
 
 
+def test_the_readme_names_the_chapters_of_source():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(source/(\w+)\)", readme) == [chapter.stem for chapter in CHAPTERS]
+    assert f"There are {len(CHAPTERS)} chapters so far" in readme
+
+
+def test_the_registry_calls_chapters_as_they_call_themselves(registry):
+    assert {chapter.stem: registry.chapters.get(chapter.stem) for chapter in CHAPTERS} == {c.stem: c.title for c in CHAPTERS}
+    assert [stem for stem in registry.chapters if stem in {c.stem for c in CHAPTERS}] == [c.stem for c in CHAPTERS]
+
+
 def test_the_contents_name_the_chapters_of_source():
     toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text())
     named = [entry["file"].split("/")[0] for part in toc["parts"] for entry in part["chapters"]]
-    assert sorted(name for name in named if name not in ("reference", "teaching")) == sorted(chapter.stem for chapter in CHAPTERS)
+    assert [name for name in named if name not in ("reference", "teaching")] == [chapter.stem for chapter in CHAPTERS]
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)

@@ -27,9 +27,9 @@ def text(node) -> str:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory):
+def real(book):
     """The pages of the real course, before Sphinx."""
-    return prepare(source=tmp_path_factory.mktemp("reference"))
+    return book.parent / "src"
 
 
 # ---------------------------------------------------------------- formulas
