@@ -108,7 +108,8 @@ def _told(source: str) -> dict:
 
 
 def _first_words(doctree: nodes.document) -> str:
-    text = next((p.astext() for p in doctree.findall(nodes.paragraph) if len(p.astext()) > 20), "")
+    paragraphs = ("".join(c.astext() for c in p if not isinstance(c, nodes.raw)) for p in doctree.findall(nodes.paragraph))
+    text = next((words for words in paragraphs if len(words) > 20), "")
     return re.sub(r"\s+", " ", text)[:200]
 
 

@@ -64,6 +64,9 @@ def test_a_measurement_leads_to_its_experiment_and_record(site):
     assert "Throws coins." in text(page) and "seeds" in text(page) and "heads" not in text(page)
     assert json.loads((site / "records" / "coins.json").read_text())["seeds"] == [1, 2]
     assert page.select_one('a[download][href="../../records/coins.json"]')
+    assert page.select_one("meta[name=description]")["content"].startswith(
+        "The script wrote the record that the tests read. The record,"
+    )
 
 
 def test_a_proof_leads_to_its_file(site):
