@@ -9,6 +9,8 @@ import os
 import sys
 import time
 import warnings
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import nbformat
@@ -19,6 +21,7 @@ from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
 from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
+from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from book.tools import find
@@ -51,10 +54,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     chapters = {chapter.stem: chapter for chapter in find_chapters(root)}
     toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters), solutions=solutions)
     files = {"_toc.yml": yaml.safe_dump(toc, sort_keys=False, allow_unicode=True)}
-    files |= _notebooks(chapters, registry, solutions=solutions)
+    hidden = {stem: secrets(chapter) for stem, chapter in chapters.items()}
+    files |= _notebooks(chapters, registry, {} if solutions else hidden, solutions=solutions)
     files |= _reference(root, chapters, registry, toc, solutions=solutions)
-    hidden = (line for chapter in chapters.values() for line in (*secrets(chapter), *evidence_pages.lines_of_answers(chapter)))
-    files |= evidence_pages.pages(registry, root, hidden)
+    answers = [line for chapter in chapters.values() for line in evidence_pages.lines_of_answers(chapter)]
+    files |= evidence_pages.pages(registry, root, [*answers, *chain.from_iterable(hidden.values())])
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
@@ -64,7 +68,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
-    assets |= kernels.figures(kernels.records(ROOT))
+    assets |= _figures_of_kernels()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
@@ -74,6 +78,11 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
         if path.is_file() and path not in kept:
             path.unlink()
     return source
+
+
+@cache
+def _figures_of_kernels() -> dict[str, bytes]:
+    return kernels.figures(kernels.records(ROOT))
 
 
 def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:
@@ -99,7 +108,9 @@ def _slug(entry: dict) -> str | None:
     return folder if folder == name else None
 
 
-def _notebooks(chapters: dict[str, Chapter], registry: Registry, *, solutions: bool) -> dict[str, str]:
+def _notebooks(
+    chapters: dict[str, Chapter], registry: Registry, hidden: dict[str, dict[str, str]], *, solutions: bool
+) -> dict[str, str]:
     made, problems = {}, []
     for stem, chapter in chapters.items():
         try:
@@ -107,7 +118,7 @@ def _notebooks(chapters: dict[str, Chapter], registry: Registry, *, solutions: b
         except (pages.PageError, CourseError) as error:
             problems.append(str(error))
             continue
-        if not solutions and (told := leaks(chapter, text)):
+        if told := leaks(hidden.get(stem, {}), text):
             problems.append(f"{stem}: the page would tell:\n" + "\n".join(told))
         made[f"{stem}/{stem}.ipynb"] = text
     if problems:
@@ -115,12 +126,12 @@ def _notebooks(chapters: dict[str, Chapter], registry: Registry, *, solutions: b
     return made
 
 
-def leaks(chapter: Chapter, page: str) -> list[str]:
-    """The lines of hidden tests and solutions that stand in a page's notebook."""
+def leaks(hidden: dict[str, str], page: str) -> list[str]:
+    """The lines of hidden tests and solutions that are in a page's notebook, each with what it is."""
     cells = nbformat.reads(page, as_version=4).cells
     text = "\n".join(cell.source + "\n" + "\n".join(map(str, cell.get("outputs", []))) for cell in cells)
-    lines = {line.strip() for line in text.splitlines()}
-    return [f"{what}: {line}" for line, what in secrets(chapter).items() if line in lines or (len(line) > 40 and line in text)]
+    told = Lines(hidden).told_by(text)
+    return [f"{what}: {line}" for line, what in hidden.items() if line in told]
 
 
 def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc: dict, *, solutions: bool) -> dict[str, str]:

@@ -15,7 +15,7 @@ def formulas(registry: Registry) -> str:
     """Every formula with its receipt and the address of its entry, as a JSON list."""
     entries = [
         {name: value for name, value in vars(formula).items() if value}
-        | {"chapter_title": registry.chapters[formula.chapter], "page": f"reference/formulas.html#formula-{formula.id.lower()}"}
+        | {"chapter_title": registry.chapters[formula.chapter], "page": f"reference/formulas.html#formula-{formula.id}"}
         for formula in registry.formulas.values()
     ]
     return json.dumps(entries, ensure_ascii=False, indent=1) + "\n"

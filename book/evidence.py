@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from book import proofs
-from book.registry import CORRECTIONS, EVIDENCE, ROOT, STRENGTH, Formula, Registry
+from book.registry import CORRECTIONS, EVIDENCE, KINDS, ROOT, Formula, Registry
 from course import data
 
 CLOSE = {"allclose", "approx", "assert_allclose", "assert_array_equal", "assert_close", "equal", "isclose", "gradcheck"}
@@ -78,7 +78,7 @@ def carries(kind: str, claim: str) -> bool:
         return kind in EVIDENCE + CORRECTIONS
     if "measured" in (kind, claim):
         return kind == claim
-    return STRENGTH.get(kind, 0) >= STRENGTH[claim]
+    return kind in KINDS and KINDS[kind].strength >= KINDS[claim].strength
 
 
 def _records(test: Test, root: Path):

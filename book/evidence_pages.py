@@ -13,11 +13,12 @@ from pathlib import Path
 
 from autograder.authoring.chapters import Chapter
 from book.evidence import read_tests
+from book.leaks import Lines
 from book.registry import Registry
+from book.render import render
 from course import data
 
 WITHHELD = "# withheld: this line answers an exercise"
-LONG = 40  # characters from which on a secret is looked for inside a line, too
 ANSWER = 30  # characters; shorter lines of answers stand everywhere
 FACT = 1000  # characters; what is longer in a record are its results
 THEOREM = r"\b(?:Theorem|Lemma|Corollary|Fact|Proposition)\s+{}\b"
@@ -47,7 +48,7 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = ()) -> dict[s
         root: the course folder.
         secrets: lines of hidden tests and solutions; where the evidence has one, the page says so instead.
     """
-    hide = _hider(set(secrets))
+    hide = _hider(secrets)
     files: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))  # file: function: links back
     for formula in registry.formulas.values():
         if formula.evidence:
@@ -75,11 +76,11 @@ def lines_of_answers(chapter: Chapter) -> set[str]:
     return {line.strip() for line in chapter.answers.read_text(encoding="utf-8").splitlines() if len(line.strip()) > ANSWER}
 
 
-def _hider(secrets: set[str]) -> Callable[[str], str]:
-    long = [line for line in secrets if len(line) > LONG]
+def _hider(secrets: Iterable[str]) -> Callable[[str], str]:
+    hidden = Lines(secrets)
 
     def shown(line: str) -> str:
-        if line.strip() not in secrets and not any(secret in line for secret in long):
+        if not hidden.told_by(line):
             return line
         return line[: len(line) - len(line.lstrip())] + WITHHELD
 
@@ -88,28 +89,17 @@ def _hider(secrets: set[str]) -> Callable[[str], str]:
 
 def _page(text: str, file: str, uses: dict[str, list[str]], hide: Callable[[str], str]) -> str:
     proof = file.endswith(".v")
-    what = "proof assistant checks these proofs" if proof else "tests run"
-    lines = [
-        "---",
-        "orphan: true",
-        "---",
-        f"# {'Proofs' if proof else 'Tests'}: `{Path(file).name}`",
-        "",
-        f"The {what} whenever the course is tested. The file is `{file}`.",
+    parts = [
+        {
+            "name": name,
+            "label": label(f"{file}::{name}"),
+            "title": _words(name),
+            "uses": uses.get(name),
+            "code": _fenced(hide(code), "coq" if proof else "python"),
+        }
+        for name, code in (_theorems if proof else _functions)(text, set(uses))
     ]
-    if not proof:
-        lines += ["", _fenced(f"pytest {file}", "bash")]
-    for name, code in (_theorems if proof else _functions)(text, set(uses)):
-        if name:
-            lines += [
-                "",
-                f"({label(f'{file}::{name}')})=",
-                f"## {_words(name)}",
-                "",
-                f"`{name}` stands behind {', '.join(uses[name])}.",
-            ]
-        lines += ["", _fenced(hide(code), "coq" if proof else "python")]
-    return "\n".join(lines) + "\n"
+    return render("evidence.md", file=file, name=Path(file).name, proof=proof, parts=parts)
 
 
 def _words(name: str) -> str:
@@ -156,23 +146,15 @@ def _cut(rows: list[str], cuts: list[tuple[int, int, str]]):
 
 def _experiment(root: Path, stem: str, hide: Callable[[str], str]) -> str:
     record = json.loads(data.record_path(stem, root=root).read_text(encoding="utf-8"))
-    lines = [
-        "---",
-        "orphan: true",
-        "---",
-        f"({experiment_label(stem)})=",
-        f"# Experiment: `{stem}`",
-        "",
-        f'The script wrote the record that the tests read. <a href="../../records/{stem}.json" download>The record</a>, with the result of every seed.',
-        "",
-        "| In the record | Value |",
-        "|:---|:---|",
-    ]
     results = record["results"]
     facts = record | {"results": {}} | {f"results: {key}": results[key] for key in results if isinstance(results, dict)}
-    lines += [f"| {key} | {_short(value)} |" for key, value in facts.items() if value and len(str(value)) < FACT]
-    lines += ["", _fenced(hide((root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")), "python")]
-    return "\n".join(lines) + "\n"
+    return render(
+        "experiment.md",
+        stem=stem,
+        label=experiment_label(stem),
+        facts={key: _short(value) for key, value in facts.items() if value and len(str(value)) < FACT},
+        script=_fenced(hide((root / "experiments" / f"{stem}.py").read_text(encoding="utf-8")), "python"),
+    )
 
 
 def _short(value) -> str:

@@ -21,17 +21,7 @@ from book.pages import place
 from course.plots import COLOURS, DARK, INK
 
 KATEX = Path(katex.__file__).with_name("katex.min.js")
-SCRIPT = """
-const katex = require(process.argv[1]);
-const strict = (code) => (code === "htmlExtension" ? "ignore" : "error");
-const trust = ({ command }) => command === "\\\\htmlClass"; // colours of the palette
-require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  const [latex, displayMode] = JSON.parse(line);
-  let answer;
-  try { answer = { html: katex.renderToString(latex, { displayMode, strict, trust }) }; } catch (error) { answer = { error: error.message }; }
-  console.log(JSON.stringify(answer));
-});
-"""
+SCRIPT = Path(__file__).with_name("typeset.js")
 LITERAL = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 logger = logging.getLogger(__name__)
 
@@ -43,7 +33,7 @@ class MathError(ValueError):
 @cache
 def _node() -> subprocess.Popen:
     process = subprocess.Popen(
-        ["node", "-e", SCRIPT, str(KATEX)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        ["node", str(SCRIPT), str(KATEX)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )
     atexit.register(process.kill)
     return process

@@ -1,32 +1,20 @@
 """The pages that no one writes by hand: the index and the reference pages."""
 
-import html
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from types import MappingProxyType
 
 from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
 from book.pages import anchor, solution
-from book.registry import Formula, Registry
+from book.registry import CORRECTIONS, KINDS, Formula, Registry, Term
+from book.render import render
 from book.tables import evidence
 from book.terms import Places
 from course.cookbook import PRESETS, RECIPES, arguments_of, table
-
-RECEIPT_MEANS = {
-    "proved": "checked by a proof assistant",
-    "derived": "derived with symbols by a computer algebra system, in a test",
-    "computed": "equal to an independent computation up to a stated bound, in a test",
-    "measured": "measured by an experiment of ours, with its script, seeds and interval",
-    "reported": "from the literature, cited, not checked here",
-    "analogy": "a way of seeing, not a claim",
-    "open": "not known",
-    "refuted": "claimed by others and shown false by a test",
-    "erratum": "printed wrong in a text that the course grew from; the test shows the right statement",
-}
 
 
 @dataclass(frozen=True)
@@ -75,75 +63,39 @@ def formulas(
         records: the stems of the records that a test reads, by its name as evidence.
         proofs: the lines that show a theorem, by its name as evidence.
     """
-    all_ = registry.formulas.values()
-    counts = {kind: sum(formula.receipt == kind for formula in all_) for kind in RECEIPT_MEANS}
-    chapters = {c: title for c, title in registry.chapters.items() if registry.of(c)}
-    lines = [
-        "# Formulas and their receipts",
-        "",
-        *_filter(
-            ".formula",
-            "formulas",
-            chapter={chapter_id(c): title for c, title in chapters.items()},
-            receipt={kind: f"{kind} ({n})" for kind, n in counts.items() if n},
-        ),
-        "<details><summary>A receipt says how we know</summary>",
-        "",
-        "| Receipt | Means | Formulas |",
-        "|:---|:---|---:|",
-        *(f"| [{kind}]{{.receipt .receipt-{kind}}} | {means} | {counts[kind]} |" for kind, means in RECEIPT_MEANS.items()),
-        "",
-        "</details>",
-    ]
-    for chapter, title in chapters.items():
-        lines += ["", f"## {title}", ""]
-        for formula in registry.of(chapter):
-            lines += _formula(
-                formula, _to(chapter, registry, there), records.get(formula.evidence, []), proofs.get(formula.evidence, [])
-            )
-    return _lines(lines)
+    counts = Counter(formula.receipt for formula in registry.formulas.values())
+    chapters = {stem: title for stem, title in registry.chapters.items() if registry.of(stem)}
 
+    def row(formula: Formula) -> dict:
+        links = [_to(formula.chapter, registry, there)]
+        if formula.evidence:
+            links.append(_shown_by(formula.evidence))
+        links += [
+            f"{{ref}}`experiment and record <{evidence_pages.experiment_label(stem)}>`"
+            for stem in records.get(formula.evidence, [])
+        ]
+        return {
+            "formula": formula,
+            "chapter": chapter_id(formula.chapter),
+            "latex": re.sub(r"\n\s*\n", "\n", formula.latex),
+            "said": evidence(formula),
+            "proof": proofs.get(formula.evidence, []),
+            "links": links,
+        }
 
-def _filter(items: str, what: str, **choices: dict[str, str]) -> list[str]:
-    """The form that `reference.js` brings to life; without the script it stays hidden."""
-    fields = ['<label>Words<input type="search" name="words" autocomplete="off"></label>']
-    for name, values in choices.items():
-        options = "".join(f'<option value="{value}">{html.escape(shown)}</option>' for value, shown in values.items())
-        fields.append(f'<label>{name.capitalize()}<select name="{name}"><option value="">all</option>{options}</select></label>')
-    return [
-        f'<form class="filter" role="search" aria-label="Filter the {what}" data-items="{items}" data-what="{what}" hidden>',
-        *fields,
-        '<button type="reset">Show all</button><button type="button" data-copy-link>Copy link</button><output></output>',
-        '</form><script defer src="../_static/reference.js"></script>',
-        "",
-    ]
-
-
-def _formula(formula: Formula, chapter: str, records: list[str], proof: list[str]) -> list[str]:
-    said = evidence(formula)
-    links = (
-        [f"{{ref}}`{formula.evidence.rpartition('::')[2]} <{evidence_pages.label(formula.evidence)}>`"]
-        if formula.evidence
-        else []
+    return render(
+        "formulas.md",
+        chapters={chapter_id(stem): title for stem, title in chapters.items()},
+        receipts={kind: f"{kind} ({counts[kind]})" for kind in KINDS if counts[kind]},
+        kinds=KINDS,
+        counts=counts,
+        sections=[(title, [row(formula) for formula in registry.of(stem)]) for stem, title in chapters.items()],
     )
-    links += [f"{{ref}}`experiment and record <{evidence_pages.experiment_label(stem)}>`" for stem in records]
-    return [
-        f"(formula-{formula.id})=",
-        f"::::{{div}} formula is-{chapter_id(formula.chapter)} is-{formula.receipt}",
-        f"**{formula.name}** [{formula.receipt}]{{.receipt .receipt-{formula.receipt}}} [{formula.id}]{{.formula-id}}",
-        "",
-        "$$",
-        re.sub(r"\n\s*\n", "\n", formula.latex),
-        "$$",
-        "",
-        formula.does,
-        "",
-        *([f"[{said}]{{.facts}}", ""] if said else []),
-        *proof,
-        f"[{' · '.join([chapter, *links])}]{{.facts}}",
-        "::::",
-        "",
-    ]
+
+
+def _shown_by(evidence: str) -> str:
+    """A link to a test or theorem."""
+    return f"{{ref}}`{evidence.rpartition('::')[2]} <{evidence_pages.label(evidence)}>`"
 
 
 def _to(chapter: str, registry: Registry, there: set[str]) -> str:
@@ -165,69 +117,47 @@ def glossary(registry: Registry, there: set[str], places: dict[str, Places]) -> 
         there: the chapters that the book has.
         places: where each term stands (`book.terms.places`).
     """
-    lines = ["# Glossary", "", *_filter("dl.glossary > dt", "terms")]
-    lines += ["A term in **bold** in a chapter leads here from its first use.", "", ":::{glossary}"]
-    for term in sorted(registry.terms.values(), key=lambda term: term.term.casefold()):
+
+    def facts(term: Term) -> list[str]:
         place = places[term.term]
         first = _to(term.chapter, registry, there)
         if place.section:
             first += f", [{place.heading}](../{term.chapter}/{term.chapter}.ipynb#{place.section})"
         others = [name for name in term.also if name.removesuffix("s") != term.term.removesuffix("s")]
-        facts = [f"Also: {', '.join(others)}."] if others else []
-        facts.append(f"Introduced in {first}.")
+        said = [f"Also: {', '.join(others)}."] if others else []
+        said.append(f"Introduced in {first}.")
         if place.used:
-            facts.append(f"Used in {', '.join(_to(chapter, registry, there) for chapter in place.used)}.")
-        lines += [term.term, "  " + re.sub(r"\s+", " ", term.definition), "", f"  [{' '.join(facts)}]{{.facts}}", ""]
-    return _lines([*lines, ":::"])
+            said.append(f"Used in {', '.join(_to(chapter, registry, there) for chapter in place.used)}.")
+        return said
+
+    terms = sorted(registry.terms.values(), key=lambda term: term.term.casefold())
+    return render("glossary.md", terms=[(term, facts(term)) for term in terms])
 
 
 def exercises(cards: list[Card]) -> str:
     """Every exercise of the book with a link to it, and a filter."""
     every = [exercise for card in cards for exercise in card.exercises]
-    forms = {form: form for form in sorted({exercise.form for exercise in every})}
-    stars = {f"stars-{n}": f"{n} of 5" for n in sorted({exercise.stars for exercise in every})}
-    minutes, points = sum(e.minutes for e in every), sum(e.points for e in every)
-    lines = [
-        "# Exercises",
-        "",
-        f"{_count(len(every), 'exercise')}, {points:g} points, about {_count(round(minutes / 60), 'hour')}. "
-        "★ takes a look back at the text, ★★★★★ an idea of your own. Minutes are those of a first try.",
-        "",
-        *_filter(
-            ".entry",
-            "exercises",
-            chapter={card.chapter.id: card.title for card in cards if card.exercises},
-            difficulty=stars,
-            form=forms,
-        ),
-    ]
-    for card in cards:
-        if card.exercises:
-            lines += [f"## {card.title}", ""]
-        for exercise in card.exercises:
-            task = first_words(card.chapter.notebook.cells[exercise.header].source)
-            facts = f"{_count(exercise.points, 'point')} · {'★' * exercise.stars} · {exercise.minutes} min · {exercise.form}"
-            lines += [
-                f"::::{{div}} entry is-{card.chapter.id} is-stars-{exercise.stars} is-{exercise.form}",
-                f"{{ref}}`{exercise.id} <{anchor(exercise.id)}>` {task}",
-                "",
-                facts,
-                "::::",
-                "",
-            ]
-    return _lines(lines)
+    return render(
+        "exercises.md",
+        cards=cards,
+        every=every,
+        hours=round(sum(exercise.minutes for exercise in every) / 60),
+        chapters={card.chapter.id: card.title for card in cards if card.exercises},
+        stars={f"stars-{n}": f"{n} of 5" for n in sorted({exercise.stars for exercise in every})},
+        forms={form: form for form in sorted({exercise.form for exercise in every})},
+        anchor=anchor,
+        task=lambda card, exercise: first_words(card.chapter.notebook.cells[exercise.header].source),
+    )
 
 
 def solutions(cards: list[Card]) -> str:
     """The solution of every exercise with a link back to its task; made only for a build that shows solutions."""
-    lines = ["# Solutions", "", "Try first: a solution read is not a solution found.", ""]
-    for card in cards:
-        if card.exercises:
-            lines += [f"## {card.title}", ""]
-        for exercise in card.exercises:
-            lines += [f"{{ref}}`To the task of {exercise.id} <{anchor(exercise.id)}>`", ""]
-            lines += [solution(card.chapter.notebook.cells[exercise.answer], exercise).source, ""]
-    return _lines(lines)
+    return render(
+        "solutions.md",
+        cards=cards,
+        anchor=anchor,
+        solution=lambda card, exercise: solution(card.chapter.notebook.cells[exercise.answer], exercise).source,
+    )
 
 
 def first_words(text: str, count: int = 14) -> str:
@@ -242,95 +172,55 @@ def first_words(text: str, count: int = 14) -> str:
 
 def cookbook(model: str = "llama-3-8b") -> str:
     """The recipes of `course.cookbook`, each with its command and what that prints for a known model."""
-    lines = [
-        "# Cookbook",
-        "",
-        "Recipes that end in a number for your own model. Each is a function of `course.cookbook` and a command; "
-        f"the examples are for the shape of `{model}`. Give your own sizes instead of a preset, or a preset with some of them changed:",
-        "",
-        "```bash",
-        "python -m course.cookbook kv-cache --layers 16 --d-model 2048 --heads 32 --kv-heads 8 --tokens 4096",
-        "python -m course.cookbook kv-cache --help",
-        "```",
-        "",
-        f"Presets: {', '.join(f'`{name}`' for name in PRESETS)}.",
-    ]
+    recipes = []
     for name, recipe in RECIPES.items():
         question, text = (recipe.__doc__ or "").split("\n", 1)
-        options = ", ".join(f"`--{option.replace('_', '-')}`" for option in arguments_of(recipe))
-        lines += [
-            "",
-            f"({'recipe-' + name})=",
-            f"## {question.strip()}",
-            "",
-            inspect.cleandoc(text),
-            *(["", f"Takes {options} too."] if options else []),
-            "",
-            "```bash",
-            f"python -m course.cookbook {name} --preset {model}",
-            "```",
-            "",
-            "```text",
-            table(recipe(PRESETS[model])),
-            "```",
-        ]
-    return _lines(lines)
+        recipes.append(
+            {
+                "name": name,
+                "question": question.strip(),
+                "text": inspect.cleandoc(text),
+                "options": [option.replace("_", "-") for option in arguments_of(recipe)],
+                "printed": table(recipe(PRESETS[model])),
+            }
+        )
+    return render("cookbook.md", model=model, presets=PRESETS, recipes=recipes)
 
 
 def bibliography(registry: Registry, chapters: Iterable[Chapter]) -> str:
     """The sources in the order of the alphabet, with the chapters that link them."""
-    lines = ["# Bibliography", "", "Every entry was looked up. Chapters link the source where they use it.", ""]
     texts = {c.stem: "\n".join(cell.source for cell in c.notebook.cells if cell.cell_type == "markdown") for c in chapters}
-    for source in sorted(registry.sources.values(), key=lambda s: s.text.casefold()):
-        used = [_to(stem, registry, set(texts)) for stem, text in texts.items() if f"]({source.url}" in text]
-        lines += [
-            f"(source-{source.key})=",
-            "::::{div} source",
-            f"{source.text.rstrip('.')}. [{re.sub(r'^https?://', '', source.url)}]({source.url})",
-            *([f"[In {', '.join(used)}]{{.facts}}"] if used else []),
-            "::::",
-            "",
-        ]
-    return _lines(lines)
+    sources = [
+        (source, [_to(stem, registry, set(texts)) for stem, text in texts.items() if f"]({source.url}" in text])
+        for source in sorted(registry.sources.values(), key=lambda s: s.text.casefold())
+    ]
+    return render("bibliography.md", sources=sources)
 
 
 def errata(registry: Registry) -> str:
     """What the literature and the texts that the course grew from have wrong."""
-    lines = [
-        "# Errata",
-        "",
-        "Each statement below stood in a text that the course grew from, or is common in the literature, and is false or incomplete. "
-        "The named test shows what is right, whenever the course is tested.",
-    ]
-    corrected = [
-        (f.chapter, f"{{ref}}`{f.name} <formula-{f.id}>`", f.wrong or f.does, f.right or f.limits, f.evidence, "")
+    rows = [
+        {
+            "chapter": f.chapter,
+            "target": "",
+            "name": f"{{ref}}`{f.name} <formula-{f.id}>`",
+            "wrong": f.wrong or f.does,
+            "right": f.right or f.limits,
+            "shown_by": _shown_by(f.evidence),
+        }
         for f in registry.formulas.values()
-        if f.receipt in ("erratum", "refuted")
+        if f.receipt in CORRECTIONS
     ]
-    corrected += [(e.chapter, "", e.wrong, e.right, e.check, f"(erratum-{e.id})=") for e in registry.errata.values()]
-    order = list(registry.chapters)
-    corrected.sort(key=lambda row: order.index(row[0]))
-    for chapter, rows in groupby(corrected, key=lambda row: row[0]):
-        lines += ["", f"## {registry.chapters[chapter]}", ""]
-        for _, name, wrong, right, check, target in rows:
-            lines += [
-                *([target] if target else []),
-                "::::{div} erratum",
-                *([f"**{name}**", ""] if name else []),
-                f"[Wrong]{{.wrong-word}} {wrong}",
-                "",
-                f"[Right]{{.right-word}} {right}",
-                "",
-                f"[Shown by {{ref}}`{check.rpartition('::')[2]} <{evidence_pages.label(check)}>`]{{.facts}}",
-                "::::",
-                "",
-            ]
-    return _lines(lines)
-
-
-def _count(number: float, what: str) -> str:
-    return f"{number:g} {what}{'' if number == 1 else 's'}"
-
-
-def _lines(lines: list[str]) -> str:
-    return "\n".join(lines).rstrip() + "\n"
+    rows += [
+        {
+            "chapter": e.chapter,
+            "target": f"erratum-{e.id}",
+            "name": "",
+            "wrong": e.wrong,
+            "right": e.right,
+            "shown_by": _shown_by(e.check),
+        }
+        for e in registry.errata.values()
+    ]
+    sections = [(title, [row for row in rows if row["chapter"] == stem]) for stem, title in registry.chapters.items()]
+    return render("errata.md", sections=[(title, rows) for title, rows in sections if rows])

@@ -14,6 +14,7 @@ from pathlib import Path
 from docutils import nodes
 
 from book.generated import Card
+from book.render import render
 
 BOOK = "How a language model works, one formula at a time: each one derived, computed, and tested by you."
 DESCRIPTIONS = {
@@ -61,27 +62,17 @@ def add(app, pagename, templatename, context, doctree):
     title = context["title"] if pagename != "index" else app.config.html_title
     title = html.unescape(re.sub(r"<[^>]+>", "", title))
     url = app.config.book_url
-    picture = (url or context["pathto"]("", 1)) + "_static/social.png"
-    tags = [
-        f'<meta name="description" content="{html.escape(description)}">',
-        f'<meta property="og:title" content="{html.escape(title)}">',
-        f'<meta property="og:description" content="{html.escape(description)}">',
-        f'<meta property="og:type" content="{"website" if pagename == "index" else "article"}">',
-        f'<meta property="og:site_name" content="{html.escape(app.config.html_title)}">',
-        f'<meta property="og:image" content="{html.escape(picture)}">',
-        '<meta property="og:image:width" content="1200"><meta property="og:image:height" content="630">',
-        f'<meta property="og:image:alt" content="{html.escape(app.config.html_title)}: the formula of attention and a map of its weights">',
-        '<meta name="twitter:card" content="summary_large_image">',
-    ]
-    if url:
-        address = f"{url}{pagename}.html"
-        tags += [
-            f'<link rel="canonical" href="{html.escape(address)}">',
-            f'<meta property="og:url" content="{html.escape(address)}">',
-        ]
     data = json.dumps(structured(pagename, title, description, told, app.config), ensure_ascii=False).replace("<", "\\u003c")
-    tags.append(f'<script type="application/ld+json">{data}</script>')
-    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+    context["metatags"] = context.get("metatags", "") + render(
+        "meta.html",
+        title=title,
+        description=description,
+        book=app.config.html_title,
+        first=pagename == "index",
+        picture=(url or context["pathto"]("", 1)) + "_static/social.png",
+        address=f"{url}{pagename}.html" if url else "",
+        data=data,
+    )
 
 
 def structured(pagename: str, title: str, description: str, told: dict, config) -> dict:
@@ -118,7 +109,8 @@ def _told(source: str) -> dict:
 
 
 def _first_words(doctree: nodes.document) -> str:
-    text = next((p.astext() for p in doctree.findall(nodes.paragraph) if len(p.astext()) > 20), "")
+    paragraphs = ("".join(c.astext() for c in p if not isinstance(c, nodes.raw)) for p in doctree.findall(nodes.paragraph))
+    text = next((words for words in paragraphs if len(words) > 20), "")
     return re.sub(r"\s+", " ", text)[:200]
 
 
@@ -126,9 +118,8 @@ def sitemap(app, error):
     """Write `sitemap.xml` with every page that has words of its own."""
     if error:
         return
-    rows = [f"<url><loc>{html.escape(f'{app.config.book_url}{name}.html')}</loc></url>" for name in sorted(app.env.found_docs)]
-    text = '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    Path(app.outdir, "sitemap.xml").write_text(text + "\n".join(rows) + "\n</urlset>\n", encoding="utf-8")
+    addresses = [f"{app.config.book_url}{name}.html" for name in sorted(app.env.found_docs)]
+    Path(app.outdir, "sitemap.xml").write_text(render("sitemap.xml", addresses=addresses), encoding="utf-8")
 
 
 @cache

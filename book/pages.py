@@ -13,6 +13,7 @@ from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, ta
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
 from book.registry import Registry
+from book.render import render
 from book.tables import MARK, receipt_link, table
 from course.widgets import HERE as WIDGETS
 from course.widgets import MIME, esm
@@ -25,11 +26,6 @@ DISPLAY = re.compile(r"(```.*?```|`[^`\n]+`)|(?<![$\\])\$\$([^$]+)\$\$", re.DOTA
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 PROTECTED = re.compile(r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>)", re.DOTALL)
 TIME = re.compile(r"^\*\*Time\*\* (\d+) minutes to read · (\d+) minutes of exercises[ \t]*$", re.MULTILINE)
-NOTEBOOK = """<div class="notebook"><a class="button" href="../notebooks/{name}" download="">Open as notebook</a>
-<details><summary>How to open it</summary>
-<p>In a clone of the course, <code>make lab</code> opens JupyterLab on all notebooks; this one is <code>{stem}/{name}</code>.
-From your teacher's zip, put the file into the folder <code>{stem}</code> and follow the README beside it.</p></details></div>
-"""
 BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
@@ -118,7 +114,7 @@ def _problems(text: str, registry: Registry, there: set[str]):
         if id not in registry.formulas
     )
     if len(FORMULA_LIKE.findall(text)) > len(known):
-        yield "a line that names a formula has the form *Formula e23.* and stands alone"
+        yield "a line that names a formula has the form *Formula ch04-scale.* and stands alone"
     for target, slug in CHAPTER_LINK.findall(text):
         if slug not in there or target != f"../{slug}/{slug}.ipynb":
             yield f"the link to {target} is dead: the book has no such chapter; name it without a link until it is there"
@@ -151,8 +147,9 @@ def equation_numbers(chapter: Chapter) -> dict[str, str]:
 
 
 def equation_anchor(chapter: Chapter, formula_id: str) -> str:
-    """The anchor of a formula's equation on its chapter's page: equation-ch04-e23."""
-    return f"equation-{chapter.id}-{formula_id}".lower()
+    """The anchor of a formula on a chapter's page: equation-ch04-scale, or equation-ch09-ch07-rmsnorm for another chapter's."""
+    own = formula_id.startswith(f"{chapter.id}-")
+    return f"equation-{formula_id if own else f'{chapter.id}-{formula_id}'}"
 
 
 def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: dict[str, str]) -> str:
@@ -175,7 +172,7 @@ def _lead(text: str, chapter: Chapter) -> str:
     promise, _, rest = rest.strip().partition("\n")
     lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
-        lead += "\n" + NOTEBOOK.format(name=chapter.release.name, stem=chapter.stem)
+        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem)
     abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")
     return f"{title}\n\n{lead}\n:::{{div}} abilities\n{abilities.strip()}\n:::\n\n{builds_on}{rest.rstrip()}"
 

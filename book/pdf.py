@@ -5,18 +5,19 @@ with links that stay inside the file.
 """
 
 import copy
-import html
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 
 import course
 from book.articles import Article, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
+from book.render import render
 from book.tools import find
 
 STYLE = Path(__file__).with_name("styles") / "print.css"
@@ -31,33 +32,13 @@ class PrintError(Exception):
 def joined(articles: list[Article], site: Path, *, title: str, author: str, version: str) -> str:
     """All articles as one HTML page that needs nothing but the site's style sheets, fonts and pictures."""
     sheets = ["katex/katex.min.css", *_own_sheets(site)]
-    links = "\n".join(f'<link rel="stylesheet" href="{(site / "_static" / sheet).as_uri()}">' for sheet in sheets)
-    parts: list[str] = []
-    contents: list[str] = []
-    caption = ""
-    for article in articles:
-        if article.part != caption:
-            caption = article.part
-            parts.append(f'<h1 class="part">{html.escape(caption)}</h1>')
-            contents.append(f'<li class="part">{html.escape(caption)}</li>')
-        if article.part:
-            contents.append(f'<li><a href="#{article.key}">{html.escape(article.title)}</a></li>')
-            parts.append(_article(article))
-    return f"""<!DOCTYPE html>
-<html lang="en" data-theme="light">
-<head><meta charset="utf-8"><title>{html.escape(title)}</title><meta name="author" content="{html.escape(author)}">
-{links}
-<link rel="stylesheet" href="{STYLE.as_uri()}">
-</head>
-<body class="book">
-<header class="title-page"><p class="title">{html.escape(title)}</p><p>{html.escape(author)}</p>
-<p>Version {html.escape(version)}</p>
-<p>Text and figures CC BY 4.0, code MIT</p></header>
-<nav class="contents" aria-label="Contents"><h1>Contents</h1><ol>{"".join(contents)}</ol></nav>
-<main>{"".join(parts)}</main>
-</body>
-</html>
-"""
+    parts = [
+        (part, [{"key": article.key, "title": article.title, "text": _article(article)} for article in members])
+        for part, members in groupby(articles, key=lambda article: article.part)
+        if part
+    ]
+    styles = [(site / "_static" / sheet).as_uri() for sheet in sheets]
+    return render("print.html", title=title, author=author, version=version, sheets=[*styles, STYLE.as_uri()], parts=parts)
 
 
 def _own_sheets(site: Path) -> list[str]:

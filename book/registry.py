@@ -4,6 +4,7 @@ Loading validates. What is wrong is collected and raised as one `RegistryError` 
 and what to do.
 """
 
+import re
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
@@ -12,11 +13,30 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "book" / "reference"
 
-EVIDENCE = ("proved", "derived", "computed", "measured")  # receipts that name a test, a proof or a record
-CLAIMS = ("reported", "analogy", "open")  # receipts that claim no evidence of ours
-CORRECTIONS = ("refuted", "erratum")  # of what others wrote; they name their evidence too
-RECEIPTS = EVIDENCE + CLAIMS + CORRECTIONS
-STRENGTH = {"computed": 1, "derived": 2, "proved": 3}  # measured stands beside these: only a measurement is one
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of receipt."""
+
+    means: str  # what is behind a formula that has it
+    family: str  # "evidence" names a test, a proof or a record, "claim" none of ours, "correction" one against what others wrote
+    strength: int = 0  # a proof may carry the claim of a derivation; a measurement, 0, only its own
+
+
+KINDS = {
+    "proved": Kind("checked by a proof assistant", "evidence", 3),
+    "derived": Kind("derived with symbols by a computer algebra system, in a test", "evidence", 2),
+    "computed": Kind("equal to an independent computation up to a stated bound, in a test", "evidence", 1),
+    "measured": Kind("measured by an experiment of ours, with its script, seeds and interval", "evidence"),
+    "reported": Kind("from the literature, cited, not checked here", "claim"),
+    "analogy": Kind("a way of seeing, not a claim", "claim"),
+    "open": Kind("not known", "claim"),
+    "refuted": Kind("claimed by others and shown false by a test", "correction"),
+    "erratum": Kind("printed wrong in a text that the course grew from; the test shows the right statement", "correction"),
+}
+EVIDENCE, CORRECTIONS = (
+    tuple(name for name, kind in KINDS.items() if kind.family == family) for family in ("evidence", "correction")
+)
 
 
 class RegistryError(ValueError):
@@ -86,7 +106,7 @@ class Registry:
         return [formula for formula in self.formulas.values() if formula.chapter == chapter]
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # libyaml's, where it is, takes a tenth of the time
     """Safe YAML that refuses a key given twice."""
 
 
@@ -179,8 +199,11 @@ def _entries(path: Path, kind: type, key: str, problems: list[str]) -> dict:
 
 
 def _problems_of(formula: Formula):
-    if formula.receipt not in RECEIPTS:
-        yield f"receipt {formula.receipt!r} is none of {', '.join(RECEIPTS)}"
+    chapter = formula.chapter.partition("_")[0]
+    if not re.fullmatch(rf"{re.escape(chapter)}(-[a-z0-9]+)+", formula.id):
+        yield f"its id says its chapter and, in small letters, what it is: {chapter}-…"
+    if formula.receipt not in KINDS:
+        yield f"receipt {formula.receipt!r} is none of {', '.join(KINDS)}"
         return
     if formula.receipt in EVIDENCE + CORRECTIONS:
         if "::" not in formula.evidence:

@@ -19,7 +19,7 @@ __all__ = ["NAMES", "AttentionOnly", "causal_mask", "copy_accuracy", "influence"
 
 
 def causal_mask(T: int) -> Tensor:
-    """M, formula e24a: 0 where key j may be seen by query i (j ≤ i), −∞ where it is the future. (T, T) float32."""
+    """M, formula ch09-causal-mask: 0 where key j may be seen by query i (j ≤ i), −∞ where it is the future. (T, T) float32."""
     return torch.full((T, T), -math.inf).triu(1)
 
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 def embedding(ids: Tensor, E: Tensor) -> Tensor:
-    """E[i] for each id i, formula e39: ids (...) of integers, E (V, d) → (..., d).
+    """E[i] for each id i, formula ch03-embedding: ids (...) of integers, E (V, d) → (..., d).
 
     Raises:
         TypeError: if ids are not integers.
@@ -54,7 +54,7 @@ def embedding(ids: Tensor, E: Tensor) -> Tensor:
 
 
 def tied_logits(h: Tensor, E: Tensor) -> Tensor:
-    """h Eᵀ, the scores behind formula e40: h (..., d), E (V, d) → (..., V).
+    """h Eᵀ, the scores behind formula ch03-tied-head: h (..., d), E (V, d) → (..., V).
 
     Source: Press and Wolf (2017), Using the Output Embedding to Improve Language Models.
     """

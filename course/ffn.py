@@ -29,7 +29,7 @@ __all__ = [
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x Φ(x), formula e37: x times the probability that a standard normal number is below x."""
+    """x Φ(x), formula ch06-gelu: x times the probability that a standard normal number is below x."""
     return x * 0.5 * torch.erfc(-x / math.sqrt(2))  # erfc keeps its digits in the left tail, 1 + erf does not
 
 
@@ -55,7 +55,7 @@ ACTIVATIONS = {"ReLU": torch.relu, "GELU": gelu, "GELU by tanh": gelu_tanh, "GEL
 
 
 def ffn(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, sigma: Callable = gelu) -> Tensor:
-    """σ(x W1 + b1) W2 + b2, formulas f000-ffn and e36: each row of x by itself.
+    """σ(x W1 + b1) W2 + b2, formulas ch06-ffn and ch06-gelu-ffn: each row of x by itself.
 
     Args:
         x: (..., d_model)
@@ -69,7 +69,7 @@ def ffn(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, sigma: Callab
 
 
 def swiglu(x: Tensor, W_gate: Tensor, W_up: Tensor, W_down: Tensor) -> Tensor:
-    """(swish(x W_gate) ⊙ x W_up) W_down, formula f000-swiglu.
+    """(swish(x W_gate) ⊙ x W_up) W_down, formula ch06-swiglu.
 
     Args:
         x: (..., d_model)

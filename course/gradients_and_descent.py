@@ -38,7 +38,7 @@ def num_grad(f: Callable, x: torch.Tensor, step: float = 1e-5) -> torch.Tensor:
 
 
 def gd_1d(derivative: Callable, x: float, rate: float, steps: int) -> list[float]:
-    """Gradient descent on a line: formula n-gd1.
+    """Gradient descent on a line: formula f02-descent-line.
 
     Returns:
         The steps + 1 points, the start among them.
@@ -55,7 +55,7 @@ def gd_1d(derivative: Callable, x: float, rate: float, steps: int) -> list[float
 
 
 def gd(gradient: Callable, w: torch.Tensor, rate: float, steps: int) -> torch.Tensor:
-    """Gradient descent in many dimensions: formula n-gdv.
+    """Gradient descent in many dimensions: formula f02-descent.
 
     Args:
         gradient: takes and returns tensors of the shape of w.
@@ -76,7 +76,7 @@ def gd(gradient: Callable, w: torch.Tensor, rate: float, steps: int) -> torch.Te
 
 
 def grad_axb(A: torch.Tensor, G: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """The gradient in X of a loss of Y = A X B, from its gradient G in Y: formula n-axb.
+    """The gradient in X of a loss of Y = A X B, from its gradient G in Y: formula f02-axb.
 
     Args:
         A: (m, r)

@@ -12,7 +12,7 @@ __all__ = ["auc", "chance_cosine", "cosine", "cosine_density", "effective_dimens
 
 
 def cosine(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """⟨u, v⟩ / (‖u‖ ‖v‖), formula n-cosine.
+    """⟨u, v⟩ / (‖u‖ ‖v‖), formula f06-cosine.
 
     Each vector is divided by its length first, so that no product of lengths overflows.
 
@@ -29,7 +29,7 @@ def cosine(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def euclid(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """‖u − v‖, formula n-euclid.
+    """‖u − v‖, formula f06-euclid.
 
     Args:
         u, v: (..., d), of shapes that broadcast.
@@ -95,7 +95,7 @@ def effective_dimension(variances: torch.Tensor) -> torch.Tensor:
 
 
 def mips(query: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """Maximum inner product search by brute force, formula n-mips.
+    """Maximum inner product search by brute force, formula f06-mips.
 
     Args:
         query: (..., d).

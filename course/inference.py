@@ -235,7 +235,7 @@ def following(model: GPT, ids: Tensor, cached: bool = True) -> Callable[[tuple[i
 
 
 def kv_bytes(n_layers: int, n_kv_heads: int, d_head: int, tokens: int = 1, batch: int = 1, bytes_each: float = 2) -> float:
-    """The cache of keys and values in bytes, 2 · L · H_kv · d_head · T · B · b, formula x-kvbytes.
+    """The cache of keys and values in bytes, 2 · L · H_kv · d_head · T · B · b, formula ch12-kv-bytes.
 
     Args:
         n_layers, n_kv_heads, d_head: L, H_kv and d_head of the model.

@@ -11,7 +11,7 @@ __all__ = ["Scalar", "in_order", "mlp_backward", "mlp_forward", "parameter_count
 def mlp_forward(
     X: torch.Tensor, W1: torch.Tensor, b1: torch.Tensor, W2: torch.Tensor, b2: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    """One hidden layer of tanh units and a linear output: formula n-mlpf.
+    """One hidden layer of tanh units and a linear output: formula f04-forward.
 
     Args:
         X: (N, d_in)
@@ -32,7 +32,7 @@ def mlp_forward(
 def mlp_backward(
     X: torch.Tensor, Y: torch.Tensor, W1: torch.Tensor, b1: torch.Tensor, W2: torch.Tensor, b2: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    """The gradients of the mean squared error of `mlp_forward`, formula n-mlpb.
+    """The gradients of the mean squared error of `mlp_forward`, formula f04-backward.
 
     The loss is the mean over the N rows of the squared distance to Y, without a factor 1/2.
 

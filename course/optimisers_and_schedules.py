@@ -35,12 +35,12 @@ EPS = 1e-8  # against a division by zero
 
 
 def sgd(w: torch.Tensor, g: torch.Tensor, rate: float, decay: float = 0.0) -> torch.Tensor:
-    """w − η(g + λw): a step of gradient descent, formula n-gdv, on the loss plus λ/2 times the squared length of w."""
+    """w − η(g + λw): a step of gradient descent, formula f02-descent, on the loss plus λ/2 times the squared length of w."""
     return w - rate * (g + decay * w)
 
 
 def momentum_ema(w, g, m, rate: float, beta: float = 0.9) -> tuple[torch.Tensor, torch.Tensor]:
-    """A step along the running mean of the gradients, formulas e5 and e6. w, g, m (...); the first m is 0.
+    """A step along the running mean of the gradients, formulas f07-momentum-mean and f07-momentum. w, g, m (...); the first m is 0.
 
     Returns:
         w and m, shape of w.
@@ -72,7 +72,7 @@ def rmsprop_step(w, g, v, rate: float, beta2: float = 0.99, eps: float = EPS) ->
 
 
 def adam_step(w, g, m, v, t: int, rate: float, beta1: float = 0.9, beta2: float = 0.999, eps: float = EPS):
-    """Step t of Adam, formulas e7, e8, f07-hat and e9. The first m and v are 0.
+    """Step t of Adam, formulas f07-first-moment, f07-second-moment, f07-hat and f07-adam. The first m and v are 0.
 
     Args:
         t: number of the step, the first is 1.
@@ -99,7 +99,7 @@ def adam_l2_step(w, g, m, v, t: int, rate: float, decay: float, **betas):
 
 
 def adamw_step(w, g, m, v, t: int, rate: float, decay: float, **betas):
-    """Adam with decoupled weight decay, formula n-adamw: w shrinks by 1 − ηλ, whatever the gradients.
+    """Adam with decoupled weight decay, formula f07-adamw: w shrinks by 1 − ηλ, whatever the gradients.
 
     Source: Loshchilov and Hutter (2019), Decoupled Weight Decay Regularization.
     """
@@ -192,7 +192,7 @@ def walk(step: Callable, A: torch.Tensor, w: torch.Tensor, steps: int, bottom: t
 
 
 def clip_global_norm(grads: list[torch.Tensor], c: float) -> list[torch.Tensor]:
-    """min(1, c/‖g‖) g for each g of grads, with ‖g‖ over all tensors together, formula e11. Shapes stay.
+    """min(1, c/‖g‖) g for each g of grads, with ‖g‖ over all tensors together, formula f07-clip. Shapes stay.
 
     Raises:
         ValueError: if c is not positive.
@@ -207,7 +207,7 @@ def clip_global_norm(grads: list[torch.Tensor], c: float) -> list[torch.Tensor]:
 
 
 def warmup(t: int, peak: float, warm: int) -> float:
-    """The rate at step t: linear to the peak, then level; formula e10.
+    """The rate at step t: linear to the peak, then level; formula f07-warmup.
 
     Raises:
         ValueError: if t or warm is below 1.
@@ -218,7 +218,7 @@ def warmup(t: int, peak: float, warm: int) -> float:
 
 
 def cosine(t: int, peak: float, warm: int, end: int) -> float:
-    """Linear to the peak, then half a cosine down to 0 at the end, and 0 from there on; formulas e10 and n-cos.
+    """Linear to the peak, then half a cosine down to 0 at the end, and 0 from there on; formulas f07-warmup and f07-cosine.
 
     Raises:
         ValueError: if the end is not behind the warmup; see also `warmup`.
@@ -242,7 +242,7 @@ def inverse_sqrt(t: int, peak: float, warm: int) -> float:
 
 
 def noam(t: int, d_model: int, warm: int) -> float:
-    """The original transformer's rate, formula n-noam: `inverse_sqrt` with the peak 1/√(d_model · warm).
+    """The original transformer's rate, formula f07-noam: `inverse_sqrt` with the peak 1/√(d_model · warm).
 
     Raises:
         ValueError: if a number is below 1.

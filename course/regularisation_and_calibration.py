@@ -48,7 +48,7 @@ def dropout(x: torch.Tensor, rho: float, training: bool = True, generator: torch
 
 
 def label_smooth(classes: torch.Tensor, V: int, eps: float) -> torch.Tensor:
-    """(1 − ε) y + ε/V for one-hot y, formula e48, as torch's `label_smoothing` has it.
+    """(1 − ε) y + ε/V for one-hot y, formula f08-smoothing, as torch's `label_smoothing` has it.
 
     Args:
         classes: (...) integers from 0 to V − 1.
@@ -122,7 +122,7 @@ def reliability(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15)
 
 
 def ece(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15) -> float:
-    """Expected calibration error, formula n-ece: Σ_m |Σ_{B_m} (right − confidence)| / N.
+    """Expected calibration error, formula f08-ece: Σ_m |Σ_{B_m} (right − confidence)| / N.
 
     Args:
         confidence, correct: (N,), see `top_label`.
@@ -159,7 +159,7 @@ def nll(logits: torch.Tensor, classes: torch.Tensor, tau: float = 1.0) -> float:
 
 
 def fit_temperature(logits: torch.Tensor, classes: torch.Tensor) -> float:
-    """The temperature with the least surprise, by halving an interval of ln β, β = 1/τ: formulas n-tscale, f08-tau-slope.
+    """The temperature with the least surprise, by halving an interval of ln β, β = 1/τ: formulas f08-temperature, f08-tau-slope.
 
     Args:
         logits: (N, V) on data that the model was not trained on.

@@ -36,7 +36,7 @@ EPS = 1e-5
 
 
 def rms_norm(x: Tensor, weight: Tensor | float = 1.0, eps: float = EPS) -> Tensor:
-    """Each row divided by its root mean square, times the gain: formula f000-rmsnorm.
+    """Each row divided by its root mean square, times the gain: formula ch07-rmsnorm.
 
     The module of the course's GPT, which also takes half precision, is `course.model.RMSNorm`.
 
@@ -54,7 +54,7 @@ def rms_norm(x: Tensor, weight: Tensor | float = 1.0, eps: float = EPS) -> Tenso
 
 
 def layer_norm(x: Tensor, weight: Tensor | float = 1.0, bias: Tensor | float = 0.0, eps: float = EPS) -> Tensor:
-    """Each row less its mean, divided by its standard deviation, times the gain, plus the offset: formula e19.
+    """Each row less its mean, divided by its standard deviation, times the gain, plus the offset: formula ch07-layernorm.
 
     That is the RMS norm of the centred row, plus the offset. The variance divides by d_model, not by d_model − 1.
 
@@ -105,7 +105,7 @@ def layer_norm_backward(x: Tensor, weight: Tensor, grad_out: Tensor, eps: float 
 
 
 def pre_block(x: Tensor, branches: list[Callable], norm: Callable) -> Tensor:
-    """x + F(norm(x)) for each branch F in its turn: the norm is in the branch. Formula n-preln.
+    """x + F(norm(x)) for each branch F in its turn: the norm is in the branch. Formula ch07-pre.
 
     A model of such blocks needs one more norm behind the last one.
     """

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def xavier_std(n_in: int, n_out: int) -> float:
-    """√(2/(n_in + n_out)), formula e49: between what the signal and what the gradient wants.
+    """√(2/(n_in + n_out)), formula f05-xavier: between what the signal and what the gradient wants.
 
     Raises:
         ValueError: if a width is not positive.
@@ -140,7 +140,7 @@ def residual_growth(L: int, alpha: float, normed: bool) -> float:
 
 
 def euler_resnet(F: Callable, h: torch.Tensor, L: int, time: float = 1.0) -> torch.Tensor:
-    """L residual blocks h ← h + (time/L) F(h): Euler's steps for dh/dt = F(h), formulas f05-euler and e4.
+    """L residual blocks h ← h + (time/L) F(h): Euler's steps for dh/dt = F(h), formulas f05-euler and f05-ode.
 
     Args:
         F: from h to its rate of change, same shape.

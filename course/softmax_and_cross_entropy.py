@@ -9,7 +9,7 @@ __all__ = ["brier", "cross_entropy", "entropy", "log_softmax", "logsumexp", "sof
 
 
 def logsumexp(x: torch.Tensor) -> torch.Tensor:
-    """ln Σ_j exp(x_j), formula e12: the largest score is taken out first, so that nothing overflows.
+    """ln Σ_j exp(x_j), formula f03-lse: the largest score is taken out first, so that nothing overflows.
 
     Args:
         x: (..., V) scores; minus infinity is allowed.
@@ -44,7 +44,7 @@ def log_softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
 
 
 def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
-    """p_i = exp(z_i/τ) / Σ_j exp(z_j/τ), formulas e1 and f000-temp.
+    """p_i = exp(z_i/τ) / Σ_j exp(z_j/τ), formulas f03-softmax and f03-temperature.
 
     Args:
         logits: (..., V) scores of any size and sign.
@@ -65,7 +65,7 @@ def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
 
 
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """−Σ_i y_i ln p_i with p = softmax(logits), formula e2, averaged over all rows; in nats.
+    """−Σ_i y_i ln p_i with p = softmax(logits), formula f03-cross-entropy, averaged over all rows; in nats.
 
     Args:
         logits: (..., V).
@@ -89,7 +89,7 @@ def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def softmax_jacobian(probs: torch.Tensor) -> torch.Tensor:
-    """∂p_i/∂z_j = p_i (δ_ij − p_j), formula e25.
+    """∂p_i/∂z_j = p_i (δ_ij − p_j), formula f03-jacobian.
 
     Args:
         probs: (..., V), a softmax's output.

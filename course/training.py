@@ -52,7 +52,7 @@ def make_pairs(ids: Tensor, T: int) -> tuple[Tensor, Tensor]:
 
 
 def lm_loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
-    """−Σ ln p(target) over the positions that count, formula e38, or their mean; in nats.
+    """−Σ ln p(target) over the positions that count, formula ch11-objective, or their mean; in nats.
 
     Args:
         logits: (..., V).
@@ -73,7 +73,7 @@ def lm_loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
 
 
 def perplexity(nats: Tensor) -> float:
-    """e to the mean of the tokens' −ln p, formula e41: nats (N,). It is infinite if a token had the probability 0.
+    """e to the mean of the tokens' −ln p, formula ch11-text-perplexity: nats (N,). It is infinite if a token had the probability 0.
 
     Raises:
         ValueError: if there is no token.

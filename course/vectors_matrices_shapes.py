@@ -24,7 +24,7 @@ __all__ = [
 
 
 def norm(v: torch.Tensor) -> torch.Tensor:
-    """The length ‖v‖ = √Σ v_i², formula n-norm.
+    """The length ‖v‖ = √Σ v_i², formula f01-norm.
 
     Args:
         v: (..., d) floats.
@@ -40,7 +40,7 @@ def norm(v: torch.Tensor) -> torch.Tensor:
 
 
 def inner(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """The inner product Σ u_i v_i, formula n-inner.
+    """The inner product Σ u_i v_i, formula f01-inner.
 
     Args:
         u, v: (..., d), the same shape: nothing is repeated to make it fit.
@@ -57,7 +57,7 @@ def inner(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def matmul(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """The product (AB)_ij = Σ_k A_ik B_kj, formula n-matmul, with the three loops that it stands for.
+    """The product (AB)_ij = Σ_k A_ik B_kj, formula f01-matmul, with the three loops that it stands for.
 
     Args:
         A: (m, n).
@@ -81,7 +81,7 @@ def matmul(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
 
 
 def transpose(A: torch.Tensor) -> torch.Tensor:
-    """(Aᵀ)_ij = A_ji, formula n-transpose, as a new matrix.
+    """(Aᵀ)_ij = A_ji, formula f01-transpose, as a new matrix.
 
     Args:
         A: (m, n).
@@ -135,7 +135,7 @@ def rvec(A: torch.Tensor) -> torch.Tensor:
 
 
 def trace_vec(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """tr(AB) = vec(Aᵀ)ᵀ vec(B), formula n-trvec, without computing AB.
+    """tr(AB) = vec(Aᵀ)ᵀ vec(B), formula f01-trace-vec, without computing AB.
 
     Args:
         A: (m, n).
@@ -172,7 +172,7 @@ def kron(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
 
 
 def kron_col(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """The matrix M with vec(AXB) = M vec(X), which is Bᵀ ⊗ A: formula n-kron, column order.
+    """The matrix M with vec(AXB) = M vec(X), which is Bᵀ ⊗ A: formula f01-kron-column, column order.
 
     Args:
         A: (m, r).

@@ -16,10 +16,31 @@ HEADER = re.compile(
     r"\*\*Exercise (?P<id>\S+)\*\* · (?P<points>\d+) points? · (?P<stars>★{1,5}) · (?P<minutes>\d+) min · (?P<form>\w+)"
 )
 SAME_AS = "What you wrote gives the same as this mistake: "  # begins the line of a test that names a misconception
-FORMS = ("code", "numeric", "choice", "order", "derivation", "property", "prediction", "written")
 RUN_WHAT_IS_BELOW = ("capture", "prun", "time", "timeit")  # cell magics whose cell is Python
 MAGICS, LONGEST = 100, 20_000  # lines with %, ! or ?, and characters, of a cell that is read as IPython does: once for each line
 REGION = r"^[^\n]*### BEGIN {0}[^\n]*\n(?P<inside>.*?)^[^\n]*### END {0}[^\n]*$"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is asked of the exercises of one form."""
+
+    wrong: int = 2  # wrong answers in answers.py, at least
+    right: bool = False  # whether answers.py has another right answer
+    hidden: bool = True  # whether hidden tests decide the points; without, any possible answer gets them
+    by_hand: bool = False  # whether a teacher decides
+
+
+FORMS = {
+    "code": Form(wrong=4, right=True),
+    "numeric": Form(),
+    "choice": Form(),
+    "order": Form(),
+    "derivation": Form(),
+    "property": Form(),
+    "prediction": Form(hidden=False),
+    "written": Form(wrong=0, hidden=False, by_hand=True),
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +122,7 @@ class Chapter:
             if name not in by_id:
                 raise CourseError(f"{id}: no test cell with the nbgrader id {name}")
             test = by_id[name]
-            answer = test if form == "written" else by_id.get(f"{name}-answer")
+            answer = test if FORMS[form].by_hand else by_id.get(f"{name}-answer")
             if answer is None:
                 raise CourseError(f"{id}: no answer cell with the nbgrader id {name}-answer")
             points = self.notebook.cells[test].metadata.nbgrader.get("points")

@@ -16,14 +16,12 @@ from functools import lru_cache
 from nbformat import NotebookNode
 
 from autograder.authoring.answers import Answer, load
-from autograder.authoring.chapters import Chapter, Exercise, regions, tags
+from autograder.authoring.chapters import FORMS, Chapter, Exercise, regions, tags
 from autograder.authoring.misconceptions import explainer
 from autograder.authoring.scoring import score
 from autograder.errors import CourseError
 
 SEEDS = (1, 2, 3)
-LEAST_WRONG = {"code": 4}  # others need 2
-FORMS_WITH_RIGHT = ("code",)
 CONSTANTS = "True", "False", "None", "0"  # what ignores the question earns nothing
 
 
@@ -213,12 +211,13 @@ def _lint(chapter: Chapter, exercise: Exercise, answers: list[Answer], names: li
     hidden = regions(test, "HIDDEN TESTS")
     if hidden and not re.search(r"points\s*=", "".join(hidden)):
         misses.append("no hidden part gives points")
-    if not hidden and exercise.form != "prediction":
+    form = FORMS[exercise.form]
+    if form.hidden and not hidden:
         misses.append("no hidden tests")
     wrong = sum(not a.right for a in answers)
-    if wrong < LEAST_WRONG.get(exercise.form, 2):
-        misses.append(f"{wrong} wrong answers; a {exercise.form} exercise needs {LEAST_WRONG.get(exercise.form, 2)}")
-    if exercise.form in FORMS_WITH_RIGHT and not any(a.right for a in answers):
+    if wrong < form.wrong:
+        misses.append(f"{wrong} wrong answers; a {exercise.form} exercise needs {form.wrong}")
+    if form.right and not any(a.right for a in answers):
         misses.append("no other right answer in answers.py")
     for answer in answers:
         if answer.see and answer.see not in chapter.sections:

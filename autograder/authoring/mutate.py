@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autograder.authoring.answers import Equivalent, load_equivalents
-from autograder.authoring.chapters import Chapter
+from autograder.authoring.chapters import FORMS, Chapter
 from autograder.authoring.check import Trial, trials
 
 SECONDS = 20  # of processor time for one mutant; one that takes longer would be stopped while grading, too
@@ -60,7 +60,7 @@ def mutate_chapter(chapter: Chapter, most: int | None = None, seed: int = 0, job
     """
     known = load_equivalents(chapter.answers) if chapter.answers.exists() else []
     for trial in trials(chapter):
-        if trial.exercise.form != "prediction":  # its points are for any possible answer
+        if FORMS[trial.exercise.form].hidden:  # without, its points are for any possible answer
             yield _mutate_exercise(trial, [e for e in known if e.exercise == trial.exercise.id], most, seed, jobs)
 
 

@@ -164,7 +164,7 @@ def decay_without_the_rate(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "You decay after the step, so the step shrinks too. Formula n-adamw decays the old parameters.",
+    "You decay after the step, so the step shrinks too. Formula f07-adamw decays the old parameters.",
     see="weight-decay-is-not-l2",
 )
 def decays_the_step_too(params, grads, state, rate, decay):
@@ -345,9 +345,9 @@ wrong(
     "Think of the parameter without a gradient again: under L2 all of its gradient is λw, and Adam keeps the sign only.",
     see="weight-decay-is-not-l2",
 )
-wrong("f07.decay", "acde", "Look at formula n-adamw: the factor is 1 − ηλ, with the rate in it.", see="weight-decay-is-not-l2")
+wrong("f07.decay", "acde", "Look at formula f07-adamw: the factor is 1 − ηλ, with the rate in it.", see="weight-decay-is-not-l2")
 wrong("f07.decay", "cd", "For plain descent there is no v to divide by: write both steps out.", see="weight-decay-is-not-l2")
-wrong("f07.decay", "ac", "Put m = 0 into formula n-adamw. What is left?", see="weight-decay-is-not-l2")
+wrong("f07.decay", "ac", "Put m = 0 into formula f07-adamw. What is left?", see="weight-decay-is-not-l2")
 
 # ---------------------------------------------------------------- f07.clips
 

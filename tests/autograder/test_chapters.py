@@ -1,9 +1,13 @@
 """What a chapter's notebook must have, and the words when it has not."""
 
+import re
+from pathlib import Path
+
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.authoring.chapters import (
+    FORMS,
     bound_names,
     exercise_id,
     find_chapters,
@@ -22,6 +26,17 @@ def test_exercises_are_found_with_their_cells(toy):
     assert (double.points, double.stars, double.minutes, double.form) == (3.0, 1, 5, "code")
     assert (double.header, double.answer, double.test) == (3, 4, 5)
     assert why.by_hand and not double.by_hand
+
+
+def test_the_guide_names_the_forms():
+    guide = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    *others, last = FORMS
+    assert f"The last word is the form: {', '.join(others)} or {last}." in guide
+    least = {form.wrong for form in FORMS.values() if not form.by_hand and form != FORMS["code"]}
+    assert re.search(r"At least (\d+) wrong answers for a code exercise and (\d+) for any other", guide).groups() == (
+        str(FORMS["code"].wrong),
+        *map(str, least),
+    )
 
 
 def test_the_names_asked_for_are_those_that_the_test_uses(toy):

@@ -46,7 +46,7 @@ $$
 o = \\frac{p}{1-p}
 $$
 
-*Formula t1.*"""
+*Formula t01-odds.*"""
 TASK = """**Exercise t01.odds** · 2 points · ★★ · 5 min · code
 
 Write `odds(p)` for a probability $p$ below one. Return $p/(1-p)$ as a float.
@@ -132,7 +132,7 @@ REFERENCE = {
     "chapters": {"t01_coins": "Coins", "t02_dice": "Dice"},
     "formulas": [
         {
-            "id": "t1",
+            "id": "t01-odds",
             "name": "Odds",
             "latex": r"o = \frac{p}{1-p}, \quad |p| < 1",
             "does": "Turns a probability into odds.",
@@ -143,7 +143,7 @@ REFERENCE = {
             "limits": "$|p| < 1$",
         },
         {
-            "id": "t3",
+            "id": "t01-edges",
             "name": "Edges",
             "latex": "e > 0",
             "does": "Coins on their edge.",
@@ -153,7 +153,7 @@ REFERENCE = {
             "shows": "some coins stay on their edge",
         },
         {
-            "id": "t4",
+            "id": "t02-half",
             "name": "Half",
             "latex": "1 = 1",
             "does": "The odds of a half.",
@@ -162,7 +162,7 @@ REFERENCE = {
             "evidence": "tests/receipts/proofs/odds.v::odds_of_half",
             "shows": "the odds of one half are one",
         },
-        {"id": "t2", "name": "Luck", "latex": "l", "does": "Nothing.", "chapter": "t02_dice", "receipt": "analogy"},
+        {"id": "t02-luck", "name": "Luck", "latex": "l", "does": "Nothing.", "chapter": "t02_dice", "receipt": "analogy"},
     ],
     "glossary": [
         {"term": "odds", "chapter": "t01_coins", "definition": "Probability $p$ over $1-p$."},
@@ -191,12 +191,12 @@ def counted(p):
     return p / (1 - p)
 
 
-@pytest.mark.receipt("t1", "computed")
+@pytest.mark.receipt("t01-odds", "computed")
 def test_odds():
     assert counted(0.5) == 1.0
 
 
-@pytest.mark.receipt("t3", "measured")
+@pytest.mark.receipt("t01-edges", "measured")
 def test_edge():
     check(odds).on(0.8).returns(4.0, see="hidden-sentinel")
     assert record("coins")["results"]["p"][0] > 0

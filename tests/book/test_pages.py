@@ -77,10 +77,12 @@ def test_an_exercise_is_a_card_with_hints(site):
 
 def test_formulas_and_terms_are_linked(site):
     page = read(site, "t01_coins/t01_coins.html")
-    assert re.search(r'<span class="receipt receipt-computed"><a [^>]*href="\.\./reference/formulas\.html#formula-t1"', page)
+    assert re.search(
+        r'<span class="receipt receipt-computed"><a [^>]*href="\.\./reference/formulas\.html#formula-t01-odds"', page
+    )
     assert page.count("glossary.html#term-odds") == 1  # the first use only
     assert page.count("glossary.html#term-probability") == 1
-    assert 'id="formula-t1"' in read(site, "reference/formulas.html")
+    assert 'id="formula-t01-odds"' in read(site, "reference/formulas.html")
     assert "Also: chance." in visible(read(site, "reference/glossary.html"))
 
 
@@ -103,9 +105,9 @@ def test_colours_of_a_figure_change_together():
 
 def test_a_display_formula_has_its_number_and_receipt(site):
     page = read(site, "t01_coins/t01_coins.html")
-    equation = page[page.index('<div class="equation docutils" id="equation-t01-t1">') :].split("</div>\n</div>")[0]
+    equation = page[page.index('<div class="equation docutils" id="equation-t01-odds">') :].split("</div>\n</div>")[0]
     assert 'class="katex-display"' in equation and ">(T1.1)<" in equation
-    assert "t1 · computed" in visible(equation)
+    assert "t01-odds · computed" in visible(equation)
     assert page.count('class="equation docutils"') == 1
 
 
@@ -113,7 +115,7 @@ def test_hover_cards_say_what_a_page_links_to(site):
     page = read(site, "t01_coins/t01_coins.html")
     [term] = re.findall(r'<template id="card-term-odds">(.*?)</template>', page, re.DOTALL)
     assert "odds" in visible(term) and 'class="katex"' in term
-    [formula] = re.findall(r'<template id="card-formula-t1">(.*?)</template>', page, re.DOTALL)
+    [formula] = re.findall(r'<template id="card-formula-t01-odds">(.*?)</template>', page, re.DOTALL)
     assert "Turns a probability into odds." in visible(formula) and "computed" in formula and "<a " not in formula
     assert "<template" not in read(site, "reference/glossary.html")
 
@@ -198,7 +200,7 @@ def test_the_table_of_formulas_is_drawn_from_the_registry(site):
     page = read(site, "t01_coins/t01_coins.html")
     assert "Turns a probability into odds." in page and "Limits:" in page
     assert re.search(
-        r'class="receipt receipt-computed"><a [^>]*href="\.\./reference/formulas\.html#formula-t1"[^>]*><span[^>]*>computed<',
+        r'class="receipt receipt-computed"><a [^>]*href="\.\./reference/formulas\.html#formula-t01-odds"[^>]*><span[^>]*>computed<',
         page,
     )
 
@@ -259,10 +261,10 @@ def replace(number, old, new):
 
 
 def test_an_unknown_formula_is_refused(make):
-    assert "t01_coins, cell 2: formula t9 is not in book/reference/formulas.yml" in refused(
-        make, replace(2, "Formula t1", "Formula t9")
+    assert "t01_coins, cell 2: formula t01-nine is not in book/reference/formulas.yml" in refused(
+        make, replace(2, "Formula t01-odds", "Formula t01-nine")
     )
-    assert "has the form *Formula e23.*" in refused(make, replace(2, "*Formula t1.*", "**Formula t1**"))
+    assert "has the form *Formula ch04-scale.*" in refused(make, replace(2, "*Formula t01-odds.*", "**Formula t01-odds**"))
 
 
 def test_a_link_to_no_chapter_is_refused(make):
@@ -307,16 +309,16 @@ def test_a_chapter_outside_the_contents_is_refused(make):
         prepare(root)
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("$\\notacommand{p}$", "KaTeX cannot typeset"),
-    ("price \\$p\\$ or \\\\frac", "mathematics stayed text"),
-])  # fmt: skip
-def test_mathematics_that_does_not_typeset_is_refused(make, capfd, text, told):
-    notebook = dice()
-    notebook.cells[0].source += f"\n\n{text}"
+def test_mathematics_that_does_not_typeset_is_refused(make, capfd):
+    first, second = coins(), dice()
+    first.cells[0].source += "\n\n$\\notacommand{p}$"
+    second.cells[0].source += "\n\nprice \\$p\\$ or \\\\frac"
     with pytest.raises(BuildError, match="a warning is an error"):
-        build(make(chapters={"t01_coins": coins(), "t02_dice": notebook}))
-    assert told in capfd.readouterr().err
+        build(make(chapters={"t01_coins": first, "t02_dice": second}))
+    told = capfd.readouterr().err
+    assert re.search(r"t01_coins\.ipynb.*KaTeX cannot typeset", told) and re.search(
+        r"t02_dice\.ipynb.*mathematics stayed text", told
+    )
 
 
 # ---------------------------------------------------------------- preparing and tables
@@ -367,7 +369,7 @@ def test_tables_are_written_and_checked(make, capsys):
     ]
     assert cell.source.startswith("<!-- receipts -->\n\n| Formula |")
     assert (
-        r"| Odds (t1)<br>$o = \frac{p}{1-p}, \quad \vert p\vert < 1$ | Turns a probability into odds. | computed | Equal to counted odds"
+        r"| Odds (t01-odds)<br>$o = \frac{p}{1-p}, \quad \vert p\vert < 1$ | Turns a probability into odds. | computed | Equal to counted odds"
         in cell.source
     )
     assert tables(["t02"], root) == 1  # it has no cell for one

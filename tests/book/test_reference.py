@@ -27,9 +27,9 @@ def text(node) -> str:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory):
+def real(book):
     """The pages of the real course, before Sphinx."""
-    return prepare(source=tmp_path_factory.mktemp("reference"))
+    return book.parent / "src"
 
 
 # ---------------------------------------------------------------- formulas
@@ -37,13 +37,13 @@ def real(tmp_path_factory):
 
 def test_each_formula_has_its_row(site):
     rows = soup(site / "reference" / "formulas.html").select(".formula")
-    assert [row["id"] for row in rows] == ["formula-t1", "formula-t3", "formula-t4", "formula-t2"]
+    assert [row["id"] for row in rows] == ["formula-t01-odds", "formula-t01-edges", "formula-t02-half", "formula-t02-luck"]
     odds = rows[0]
     said = text(odds)
     for part in (
         "Odds",
         "computed",
-        "t1",
+        "t01-odds",
         "Turns a probability into odds.",
         "Equal to counted odds",
         "Limits:",
@@ -58,16 +58,19 @@ def test_each_formula_has_its_row(site):
 
 
 def test_a_measurement_leads_to_its_experiment_and_record(site):
-    [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t3"]
+    [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t01-edges"]
     assert "../evidence/experiments/coins.html#experiment-coins" in [link["href"] for link in row.select("a.reference")]
     page = soup(site / "evidence" / "experiments" / "coins.html")
     assert "Throws coins." in text(page) and "seeds" in text(page) and "heads" not in text(page)
     assert json.loads((site / "records" / "coins.json").read_text())["seeds"] == [1, 2]
     assert page.select_one('a[download][href="../../records/coins.json"]')
+    assert page.select_one("meta[name=description]")["content"].startswith(
+        "The script wrote the record that the tests read. The record,"
+    )
 
 
 def test_a_proof_leads_to_its_file(site):
-    [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t4"]
+    [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t02-half"]
     assert "Proved in Rocq" in text(row) and "The odds of one half are one." in text(row)
     [link] = [link["href"] for link in row.select("a.reference") if "evidence" in link["href"]]
     assert link == "../evidence/proofs/odds.html#evidence-odds-odds-of-half"
@@ -86,7 +89,7 @@ def test_evidence_is_shown_with_what_it_is_for_and_without_answers(site):
     section = page.select_one("#evidence-test-coins-test-odds")
     section = section if section.name == "section" else section.parent
     assert "counted(0.5)" in text(page).replace(" ( ", "(").replace(" )", ")")
-    assert page.select_one('a[href="../reference/formulas.html#formula-t1"]')
+    assert page.select_one('a[href="../reference/formulas.html#formula-t01-odds"]')
     assert page.select_one('a[href="../reference/errata.html#erratum-1"]')
     assert WITHHELD in page.get_text() and "hidden-sentinel" not in page.get_text()
 
@@ -109,11 +112,11 @@ def test_filters_offer_the_chapters_and_receipts_that_there_are(site):
 
 def test_six_hundred_formulas_make_a_page(make):
     registry = [
-        {"id": f"m{i}", "name": f"Formula {i}", "latex": rf"x_{{{i}}} = \frac{{1}}{{{i}}}", "does": "Counts.", "chapter": "t01_coins", "receipt": "open"}
+        {"id": f"t01-m{i}", "name": f"Formula {i}", "latex": rf"x_{{{i}}} = \frac{{1}}{{{i}}}", "does": "Counts.", "chapter": "t01_coins", "receipt": "open"}
         for i in range(600)
     ]  # fmt: skip
     notebook = coins()
-    notebook.cells[2].source = notebook.cells[2].source.replace("*Formula t1.*", "*Formula m1.*")
+    notebook.cells[2].source = notebook.cells[2].source.replace("*Formula t01-odds.*", "*Formula t01-m1.*")
     site = build(make(formulas=registry, errata=[], chapters={"t01_coins": notebook, "t02_dice": dice()}))
     page = (site / "reference" / "formulas.html").read_text(encoding="utf-8")
     assert page.count('<div class="formula ') == 600
@@ -218,7 +221,7 @@ def test_the_cookbook_shows_what_its_commands_print(site, capsys):
 
 def test_formulas_for_machines(site):
     formulas = json.loads((site / "formulas.json").read_text(encoding="utf-8"))
-    assert [formula["id"] for formula in formulas] == ["t1", "t3", "t4", "t2"]
+    assert [formula["id"] for formula in formulas] == ["t01-odds", "t01-edges", "t02-half", "t02-luck"]
     odds = formulas[0]
     assert odds["latex"] == r"o = \frac{p}{1-p}, \quad |p| < 1" and odds["receipt"] == "computed"
     assert odds["chapter_title"] == "Coins"

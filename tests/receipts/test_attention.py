@@ -23,8 +23,8 @@ def sizes():
         yield normal(T, d_k, seed=3 * seed), normal(S, d_k, seed=3 * seed + 1), normal(S, d_v, seed=3 * seed + 2)
 
 
-@pytest.mark.receipt("e20", "computed")
-def test_e20_score():
+@pytest.mark.receipt("ch04-score", "computed")
+def test_score():
     for query, key, _ in sizes():
         scores = query @ key.mT
         for t in range(len(query)):
@@ -33,8 +33,8 @@ def test_e20_score():
                 assert abs(float(scores[t, j]) - by_hand) <= len(query[t]) * EPS * float((query[t] * key[j]).abs().sum())
 
 
-@pytest.mark.receipt("e21", "computed")
-def test_e21_weights():
+@pytest.mark.receipt("ch04-weights", "computed")
+def test_weights():
     for query, key, _ in sizes():
         weights = attention_weights(query, key)
         scores = (query @ key.mT / math.sqrt(query.shape[-1])).tolist()
@@ -44,8 +44,8 @@ def test_e21_weights():
         assert (weights > 0).all() and ((weights.sum(-1) - 1).abs() <= 4 * EPS * len(key)).all()
 
 
-@pytest.mark.receipt("e22", "computed")
-def test_e22_average():
+@pytest.mark.receipt("ch04-output", "computed")
+def test_average():
     for query, key, value in sizes():
         weights = attention_weights(query, key)
         for t, output in enumerate(attention(query, key, value)):
@@ -53,15 +53,15 @@ def test_e22_average():
             np.testing.assert_allclose(output, by_hand, rtol=0, atol=1e-14 * len(key))
 
 
-@pytest.mark.receipt("f000-attention", "computed")
-def test_f000_attention_is_torchs():
+@pytest.mark.receipt("ch04-attention", "computed")
+def test_attention_is_torchs():
     for query, key, value in sizes():
         theirs = torch.nn.functional.scaled_dot_product_attention(query, key, value)
         assert float((attention(query, key, value) - theirs).abs().max()) < 1e-13
 
 
-@pytest.mark.receipt("e23", "computed")
-def test_e23_worked_example():
+@pytest.mark.receipt("ch04-steps", "computed")
+def test_worked_example():
     Q, K, V = (
         torch.tensor(x, dtype=torch.float64) for x in ([[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [1, 0, 1]], [[2, 0, 1], [1, 1, 0]])
     )
@@ -87,14 +87,14 @@ def variance_of_product(mean_q, std_q, mean_k, std_k):
 SIGMA, MU, D = sympy.symbols("sigma mu d_k", positive=True)
 
 
-@pytest.mark.receipt("e24b", "derived")
-def test_e24b_variance():
+@pytest.mark.receipt("ch04-variance", "derived")
+def test_variance():
     # Products of different entries are independent, so the variance of their sum is d_k times one variance.
     assert sympy.simplify(D * variance_of_product(0, SIGMA, 0, SIGMA) - D * SIGMA**4) == 0
 
 
-@pytest.mark.receipt("e24b", "computed")
-def test_e24b_by_enumeration():
+@pytest.mark.receipt("ch04-variance", "computed")
+def test_variance_by_enumeration():
     # Every sign pattern of entries ±1 is equally likely: mean 0, variance 1. The exact variance is d_k.
     for d_k in range(1, 6):
         signs = np.array(np.meshgrid(*[[-1, 1]] * (2 * d_k))).reshape(2 * d_k, -1)
@@ -102,14 +102,14 @@ def test_e24b_by_enumeration():
         assert scores.var() == d_k
 
 
-@pytest.mark.receipt("f000-scale", "derived")
-def test_f000_scale():
+@pytest.mark.receipt("ch04-scale", "derived")
+def test_scale():
     variance = D * variance_of_product(0, SIGMA, 0, SIGMA) / sympy.sqrt(D) ** 2
     assert sympy.simplify(variance - SIGMA**4) == 0 and sympy.diff(variance, D) == 0
 
 
-@pytest.mark.receipt("f000-scale", "computed")
-def test_f000_scale_measured():
+@pytest.mark.receipt("ch04-scale", "computed")
+def test_scale_measured():
     for d_k in (4, 64, 4096):  # 4000 pairs: the sd of the measured sd is below 1.7 %
         spread = std_of_scores(d_k, True, generator=torch.Generator().manual_seed(d_k))
         assert spread == pytest.approx(1, rel=0.05)
@@ -196,8 +196,8 @@ def test_derivative_by_autograd():
     torch.testing.assert_close(jacobian[:, 1], 0.99 * torch.eye(2, dtype=torch.float64), rtol=0, atol=EPS)
 
 
-@pytest.mark.receipt("n-attgrad", "computed")
-def test_n_attgrad_against_autograd():
+@pytest.mark.receipt("ch04-gradients", "computed")
+def test_gradients_against_autograd():
     for query, key, value in sizes():
         arguments = [x.requires_grad_() for x in (query, key, value)]
         output = attention(*arguments)

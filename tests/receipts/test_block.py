@@ -37,10 +37,10 @@ def ids_of(T, V=23, seed=0):
 # ---------------------------------------------------------------- the block
 
 
-@pytest.mark.receipt("e32", "computed")
-@pytest.mark.receipt("e33", "computed")
-@pytest.mark.receipt("e34", "computed")
-@pytest.mark.receipt("e35", "computed")
+@pytest.mark.receipt("ch09-first-norm", "computed")
+@pytest.mark.receipt("ch09-attention", "computed")
+@pytest.mark.receipt("ch09-second-norm", "computed")
+@pytest.mark.receipt("ch09-ffn", "computed")
 def test_the_four_lines_of_the_block():
     """With torch's norms, and torch's attention and activation between plain matrix products."""
     for seed, (norm, ffn) in enumerate([("layer", "gelu"), ("rms", "gelu"), ("layer", "swiglu")]):
@@ -81,7 +81,7 @@ def test_a_block_ends_with_a_stream_that_is_not_normed():
 # ---------------------------------------------------------------- the mask
 
 
-@pytest.mark.receipt("e24a", "computed")
+@pytest.mark.receipt("ch09-causal-mask", "computed")
 def test_the_masked_weights_are_shares_of_what_may_be_seen():
     for T in (1, 2, 9):
         query, key = 2 * normal(T, 8, seed=T), 2 * normal(T, 8, seed=100 + T)

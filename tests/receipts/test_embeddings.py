@@ -29,7 +29,7 @@ def tied_model(seed=0, tied=True) -> GPT:
 # ---------------------------------------------------------------- the table
 
 
-@pytest.mark.receipt("e39", "computed")
+@pytest.mark.receipt("ch03-embedding", "computed")
 def test_a_lookup_is_a_product_with_one_hot_rows():
     for V, d, shape in ((1, 1, (1,)), (7, 5, (4,)), (50, 8, (3, 6))):
         E, ids = normal(V, d), torch.randint(V, shape, generator=torch.Generator().manual_seed(1))
@@ -75,7 +75,7 @@ def test_the_table_is_a_third_of_one_model_and_a_fiftieth_of_another():
 # ---------------------------------------------------------------- back to tokens
 
 
-@pytest.mark.receipt("e40", "computed")
+@pytest.mark.receipt("ch03-tied-head", "computed")
 def test_a_tied_head_is_a_softmax_of_inner_products():
     h, E = normal(3, 6), normal(9, 6, seed=1)
     p = tied_logits(h, E).softmax(dim=-1)

@@ -20,8 +20,8 @@ def normal(*shape, seed=0):
 # ---------------------------------------------------------------- the network
 
 
-@pytest.mark.receipt("f000-ffn", "computed")
-@pytest.mark.receipt("e36", "computed")
+@pytest.mark.receipt("ch06-ffn", "computed")
+@pytest.mark.receipt("ch06-gelu-ffn", "computed")
 def test_the_network_row_by_row_and_number_by_number():
     """Against sums in plain Python, in which no row meets another."""
     x, W1, b1, W2, b2 = normal(4, 3), normal(3, 6, seed=1), normal(6, seed=2), normal(6, 3, seed=3), normal(3, seed=4)
@@ -67,7 +67,7 @@ def test_with_relu_each_token_has_a_linear_map_of_its_own():
 # ---------------------------------------------------------------- activation functions
 
 
-@pytest.mark.receipt("e37", "computed")
+@pytest.mark.receipt("ch06-gelu", "computed")
 def test_gelu_and_its_minimum():
     for x in np.linspace(-8, 8, 161):
         exact = mpmath.mpf(x) * mpmath.ncdf(mpmath.mpf(x))
@@ -134,7 +134,7 @@ def test_the_error_of_the_sigmoid_form():
 # ---------------------------------------------------------------- the gate and the count
 
 
-@pytest.mark.receipt("f000-swiglu", "computed")
+@pytest.mark.receipt("ch06-swiglu", "computed")
 def test_the_gated_network_number_by_number():
     x, gate, up, down = normal(3, 4), normal(4, 5, seed=1), normal(4, 5, seed=2), normal(5, 4, seed=3)
     out = ffn.swiglu(x, gate, up, down)

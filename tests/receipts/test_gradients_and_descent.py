@@ -21,16 +21,16 @@ def same(left: sp.Matrix, right: sp.Matrix) -> bool:
     return left.shape == right.shape and (left - right).applyfunc(sp.expand).is_zero_matrix
 
 
-@pytest.mark.receipt("n-line", "derived")
-def test_n_line():
+@pytest.mark.receipt("f02-line", "derived")
+def test_line():
     x, u, m, b = sp.symbols("x u m b", real=True)
     line = m * x + b
     assert sp.simplify((line.subs(x, u) - line) / (u - x)) == m  # the slope between any two points
     assert line.subs(x, 0) == b
 
 
-@pytest.mark.receipt("n-deriv", "derived")
-def test_n_deriv():
+@pytest.mark.receipt("f02-derivative", "derived")
+def test_derivative():
     x, h = sp.symbols("x h", real=True)
     a = sp.symbols("a0:5", real=True)
     polynomial = sum(c * x**k for k, c in enumerate(a))
@@ -41,8 +41,8 @@ def test_n_deriv():
             assert abs((np.sin(at + step) - np.sin(at)) / step - np.cos(at)) <= step / 2 + 4e-16 / step
 
 
-@pytest.mark.receipt("n-chain", "derived")
-def test_n_chain():
+@pytest.mark.receipt("f02-chain", "derived")
+def test_chain():
     x, y = sp.symbols("x y", real=True)
     a, b = sp.symbols("a0:4", real=True), sp.symbols("b0:4", real=True)
     outer, inner = sum(c * y**k for k, c in enumerate(a)), sum(c * x**k for k, c in enumerate(b))
@@ -50,30 +50,30 @@ def test_n_chain():
     assert sp.expand(expanded.diff(x).as_expr() - sp.diff(outer, y).subs(y, inner) * sp.diff(inner, x)) == 0
 
 
-@pytest.mark.receipt("n-axb", "derived")
+@pytest.mark.receipt("f02-axb", "derived")
 @pytest.mark.parametrize(("p", "m", "n", "q"), [(1, 1, 1, 1), (2, 3, 2, 2), (1, 3, 2, 3)])
-def test_n_axb(p, m, n, q):
+def test_axb(p, m, n, q):
     A, X, B, G = symbols_of("a", p, m), symbols_of("x", m, n), symbols_of("b", n, q), symbols_of("g", p, q)
     loss = sum(G.multiply_elementwise(A * X * B))  # any loss whose gradient in AXB is G
     assert same(gradient(loss, X), A.T * G * B.T)
 
 
-@pytest.mark.receipt("n-tr", "derived")
+@pytest.mark.receipt("f02-trace", "derived")
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 3), (3, 2)])
-def test_n_tr(m, n):
+def test_trace(m, n):
     A, X = symbols_of("a", n, m), symbols_of("x", m, n)
     assert same(gradient((A * X).trace(), X), A.T)
 
 
-@pytest.mark.receipt("n-fro", "derived")
+@pytest.mark.receipt("f02-frobenius", "derived")
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 3), (3, 2)])
-def test_n_fro(m, n):
+def test_frobenius(m, n):
     X = symbols_of("x", m, n)
     assert same(gradient(sum(X.multiply_elementwise(X)), X), 2 * X)
 
 
-@pytest.mark.receipt("n-matchain", "computed")
-def test_n_matchain():
+@pytest.mark.receipt("f02-matrix-chain", "computed")
+def test_matrix_chain():
     generator = np.random.default_rng(0)
     X, C = generator.normal(size=(3, 4)), generator.normal(size=(3, 3))
     Y = np.tanh(X) @ X.T
@@ -88,8 +88,8 @@ def test_n_matchain():
     assert np.abs(by_sum - T.grad.numpy()).max() <= 1e-12 * np.abs(by_sum).max()
 
 
-@pytest.mark.receipt("n-gd1", "derived")
-def test_n_gd1():
+@pytest.mark.receipt("f02-descent-line", "derived")
+def test_descent_line():
     x0, eta, x = sp.symbols("x0 eta x", real=True)
     k = sp.Symbol("k", integer=True, nonnegative=True)
     ratio = 1 - 2 * eta
@@ -102,8 +102,8 @@ def test_n_gd1():
     assert (round(float(tenth), 4), round(float(tenth**2), 4)) == (0.3221, 0.1038)
 
 
-@pytest.mark.receipt("n-gdv", "computed")
-def test_n_gdv():
+@pytest.mark.receipt("f02-descent", "computed")
+def test_descent():
     generator = np.random.default_rng(1)
     root = generator.normal(size=(5, 5))
     A = root @ root.T / 5 + 0.1 * np.eye(5)  # f(w) = w A w^T / 2, gradient w A
@@ -125,8 +125,8 @@ def test_n_gdv():
         assert all(after < before for before, after in itertools.pairwise(losses))  # below 2 / top it descends
 
 
-@pytest.mark.receipt("e3", "computed")
-def test_e3_gradient_flow():
+@pytest.mark.receipt("f02-flow", "computed")
+def test_gradient_flow():
     generator = np.random.default_rng(2)
     root = generator.normal(size=(4, 4))
     values, vectors = np.linalg.eigh(root @ root.T / 4)

@@ -46,8 +46,8 @@ def mean_over_normals(polynomial, variables):
     return sp.expand(total)
 
 
-@pytest.mark.receipt("n-cosine", "computed")
-def test_n_cosine():
+@pytest.mark.receipt("f06-cosine", "computed")
+def test_cosine():
     mpmath.mp.dps = 50
     for d in (1, 2, 7, 300):
         u, v = normal(d, seed=d), normal(d, seed=d + 1)
@@ -56,8 +56,8 @@ def test_n_cosine():
         assert abs(float(cosine(u, v)) - wanted) <= (d + 8) * EPS
 
 
-@pytest.mark.receipt("n-euclid", "computed")
-def test_n_euclid():
+@pytest.mark.receipt("f06-euclid", "computed")
+def test_euclid():
     for d in (1, 2, 7, 300):
         u, v = normal(d, seed=d), normal(d, seed=d + 1)
         squared = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(u.tolist(), v.tolist(), strict=True))
@@ -201,8 +201,8 @@ def test_both():
         assert sp.simplify(mean[product**2] / mean[size] ** 2 - 1 / d_eff) == 0
 
 
-@pytest.mark.receipt("n-mips", "computed")
-def test_n_mips():
+@pytest.mark.receipt("f06-mips", "computed")
+def test_mips():
     for seed in range(20):
         rows = np.random.default_rng(seed).integers(-9, 10, size=(30, 4))
         query = np.random.default_rng(seed + 99).integers(-9, 10, size=4)

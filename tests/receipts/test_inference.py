@@ -168,9 +168,9 @@ def cache_fault(model, ids, parts, keep=lambda kept: kept):
     return max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
 
 
-@pytest.mark.receipt("e42", "computed")
+@pytest.mark.receipt("ch12-cache", "computed")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
-def test_e42_the_cache_changes_no_logit(dtype):
+def test_the_cache_changes_no_logit(dtype):
     for sizes in MODELS:
         model = model_of(sizes, dtype)
         ids = torch.randint(23, (2, 30), generator=seeded(1))
@@ -180,9 +180,9 @@ def test_e42_the_cache_changes_no_logit(dtype):
         assert cache_fault(model, ids, [1] * 30, lambda kept: kept.half().to(dtype)) > bound  # what is not rounding is seen
 
 
-@pytest.mark.receipt("n-kvmha", "computed")
-@pytest.mark.receipt("x-kvbytes", "computed")
-def test_n_kvmha_and_x_kvbytes():
+@pytest.mark.receipt("ch12-kv-numbers", "computed")
+@pytest.mark.receipt("ch12-kv-bytes", "computed")
+def test_kv_numbers_and_bytes():
     for kv_heads in (4, 2, 1):
         for dtype in (torch.float64, torch.float32, torch.float16):
             model = model_of({"n_heads": 4, "n_kv_heads": kv_heads}, dtype)

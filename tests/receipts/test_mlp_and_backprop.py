@@ -55,8 +55,8 @@ def close(mine, theirs) -> bool:
     return np.abs(mine - theirs).max() <= 1e-13 * max(1, np.abs(theirs).max()) * mine.size
 
 
-@pytest.mark.receipt("n-mse", "computed")
-def test_n_mse(net):
+@pytest.mark.receipt("f04-mse", "computed")
+def test_mse(net):
     Y, prediction = net["Y"], forward(net)[2]
     by_hand = sum(sum((y - p) ** 2 for y, p in zip(*rows, strict=True)) for rows in zip(Y, prediction, strict=True)) / len(Y)
     assert abs(((Y - prediction) ** 2).sum() / len(Y) - by_hand) <= 1e-12
@@ -64,24 +64,24 @@ def test_n_mse(net):
     assert abs(by_hand - 3 * theirs) <= 1e-12  # torch also divides by the 3 outputs
 
 
-@pytest.mark.receipt("n-gw", "derived")
+@pytest.mark.receipt("f04-weight-gradient", "derived")
 @pytest.mark.parametrize(("N", "d_in", "d_out"), [(1, 1, 1), (3, 2, 2), (2, 3, 1)])
-def test_n_gw(N, d_in, d_out):
+def test_weight_gradient(N, d_in, d_out):
     X, W, b, Y = symbols_of("x", N, d_in), symbols_of("w", d_in, d_out), symbols_of("b", 1, d_out), symbols_of("y", N, d_out)
     prediction = X * W + sp.ones(N, 1) * b
     assert same(gradient(squared_error(prediction, Y), W), sp.Rational(2, N) * X.T * (prediction - Y))
 
 
-@pytest.mark.receipt("n-gb", "derived")
+@pytest.mark.receipt("f04-bias-gradient", "derived")
 @pytest.mark.parametrize(("N", "d_in", "d_out"), [(1, 1, 1), (3, 2, 2), (2, 3, 1)])
-def test_n_gb(N, d_in, d_out):
+def test_bias_gradient(N, d_in, d_out):
     X, W, b, Y = symbols_of("x", N, d_in), symbols_of("w", d_in, d_out), symbols_of("b", 1, d_out), symbols_of("y", N, d_out)
     prediction = X * W + sp.ones(N, 1) * b
     assert same(gradient(squared_error(prediction, Y), b), sp.Rational(2, N) * sp.ones(1, N) * (prediction - Y))
 
 
-@pytest.mark.receipt("e16", "derived")
-def test_e16_output_gradient():
+@pytest.mark.receipt("f04-output-gradient", "derived")
+def test_output_gradient():
     z, y = sp.symbols("z0:3", real=True), sp.symbols("y0:3", real=True)
     out = sp.symbols("o0:3", real=True)
     loss = sum((o - t) ** 2 for o, t in zip(out, y, strict=True))
@@ -93,8 +93,8 @@ def test_e16_output_gradient():
         assert sp.simplify(sp.diff(loss.subs(sigmoid), z[i]) - sp.diff(loss, out[i]).subs(sigmoid) * factor) == 0
 
 
-@pytest.mark.receipt("n-mlpf", "computed")
-def test_n_mlpf(net):
+@pytest.mark.receipt("f04-forward", "computed")
+def test_forward(net):
     theirs = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3)).double()
     with torch.no_grad():
         for layer, number in ((theirs[0], 1), (theirs[2], 2)):
@@ -103,8 +103,8 @@ def test_n_mlpf(net):
         assert close(forward(net)[2], theirs(torch.tensor(net["X"])).numpy())
 
 
-@pytest.mark.receipt("n-mlpb", "computed")
-def test_n_mlpb(net):
+@pytest.mark.receipt("f04-backward", "computed")
+def test_backward(net):
     N, (Z1, A1, out) = len(net["X"]), forward(net)
     delta2 = 2 / N * (out - net["Y"])
     delta1 = delta2 @ net["W2"].T * (1 - np.tanh(Z1) ** 2)
@@ -118,8 +118,8 @@ def test_n_mlpb(net):
         assert abs(np.linalg.norm(value) / np.linalg.norm(halved[name]) - 2) <= 1e-12, name
 
 
-@pytest.mark.receipt("n-w12", "computed")
-def test_n_w12(net):
+@pytest.mark.receipt("f04-both-gradients", "computed")
+def test_both_gradients(net):
     x, W1, W2 = net["X"][0], net["W1"], net["W2"]
     G = np.random.default_rng(3).normal(size=3)  # the gradient of any loss in the output y = tanh(x W1) W2
     hidden = np.tanh(x @ W1)

@@ -21,9 +21,9 @@ def layer_of(seed, T, d_model):
 # ---------------------------------------------------------------- the formula
 
 
-@pytest.mark.receipt("e26", "computed")
-@pytest.mark.receipt("e27", "computed")
-@pytest.mark.receipt("f000-mha", "computed")
+@pytest.mark.receipt("ch05-head", "computed")
+@pytest.mark.receipt("ch05-multi-head", "computed")
+@pytest.mark.receipt("ch05-at-once", "computed")
 def test_the_layer_is_torchs():
     """nn.MultiheadAttention stores the transposed matrices of query, key and value under one another."""
     for seed, (T, d_model, H) in enumerate(((1, 4, 2), (5, 12, 3), (9, 16, 16), (7, 10, 1), (6, 24, 4))):

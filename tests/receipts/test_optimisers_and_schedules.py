@@ -62,8 +62,8 @@ def zero(expression) -> bool:
 # ---------------------------------------------------------------- momentum
 
 
-@pytest.mark.receipt("e5", "computed")
-def test_e5_mean():
+@pytest.mark.receipt("f07-momentum-mean", "computed")
+def test_momentum_mean():
     grads, m = gradients(), 0.0
     for t, g in enumerate(grads, start=1):
         _, m = momentum_ema(torch.zeros(SHAPE, dtype=g.dtype), g, m, 1.0, beta=0.8)
@@ -73,8 +73,8 @@ def test_e5_mean():
     assert exact == 1 - Fraction(9, 10) ** 50  # the weights of 50 gradients
 
 
-@pytest.mark.receipt("e6", "computed")
-def test_e6_step():
+@pytest.mark.receipt("f07-momentum", "computed")
+def test_momentum_step():
     """With β = 0 the mean is the gradient, and the step torch's plain descent; else the sum of all steps is −η Σ m."""
     assert worst(remembering(momentum_ema, 1, 0.3, beta=0.0), lambda leaf: torch.optim.SGD([leaf], lr=0.3)) <= 1e-13
     w, m, total = torch.zeros(SHAPE, dtype=torch.float64), 0.0, 0.0
@@ -165,14 +165,14 @@ def memories_of(torchs, steps=30):
     return (m, state["exp_avg"]), (v, state["exp_avg_sq"])
 
 
-@pytest.mark.receipt("e7", "computed")
-def test_e7_m():
+@pytest.mark.receipt("f07-first-moment", "computed")
+def test_first_moment():
     mine, theirs = memories_of(adams())[0]
     assert float((mine - theirs).abs().max()) <= 1e-14
 
 
-@pytest.mark.receipt("e8", "computed")
-def test_e8_v():
+@pytest.mark.receipt("f07-second-moment", "computed")
+def test_second_moment():
     mine, theirs = memories_of(adams())[1]
     assert float((mine - theirs).abs().max()) <= 1e-14
     v = 0.0
@@ -181,8 +181,8 @@ def test_e8_v():
     assert abs(v - 9.0) <= 1e-6
 
 
-@pytest.mark.receipt("e9", "computed")
-def test_e9_adam():
+@pytest.mark.receipt("f07-adam", "computed")
+def test_adam():
     assert worst(remembering(adam_step, 2, 0.01), adams()) <= 1e-13
     for size in (1e-6, 1e4):  # small and large gradients
         grads, w = gradients(20, size=size), torch.zeros(SHAPE, dtype=torch.float64)
@@ -243,14 +243,14 @@ def test_adam_with_l2():
     assert worst(remembering(adam_l2_step, 2, 0.01, 0.2), adams(weight_decay=0.2)) <= 1e-12
 
 
-@pytest.mark.receipt("n-adamw", "computed")
-def test_n_adamw():
+@pytest.mark.receipt("f07-adamw", "computed")
+def test_adamw():
     torchs = lambda leaf: torch.optim.AdamW([leaf], lr=0.01, weight_decay=0.2)  # noqa: E731
     assert worst(remembering(adamw_step, 2, 0.01, 0.2), torchs) <= 1e-13
 
 
-@pytest.mark.receipt("n-adaml2", "derived")
-def test_n_adaml2():
+@pytest.mark.receipt("f07-adam-l2", "derived")
+def test_adam_l2():
     w, eta, lam, m_hat, v_hat, eps = sp.symbols("w eta lambda mhat vhat epsilon", positive=True)
     step = eta * m_hat / (sp.sqrt(v_hat) + eps)
     assert sp.expand((w - step - eta * lam * w) - ((1 - eta * lam) * w - step)) == 0
@@ -267,8 +267,8 @@ def test_n_adaml2():
 # ---------------------------------------------------------------- schedules
 
 
-@pytest.mark.receipt("e10", "computed")
-def test_e10_warmup():
+@pytest.mark.receipt("f07-warmup", "computed")
+def test_warmup():
     leaf = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([leaf], lr=0.3)
     torchs = torch.optim.lr_scheduler.LinearLR(optimizer, 1 / 25, 1.0, total_iters=24)
@@ -290,8 +290,8 @@ def test_noise_floor():
     assert abs(float((w**2).mean()) / (0.05 * 4 / (10 * 1.5)) - 1) <= spread
 
 
-@pytest.mark.receipt("n-cos", "computed")
-def test_n_cos():
+@pytest.mark.receipt("f07-cosine", "computed")
+def test_cosine():
     leaf = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([leaf], lr=0.3)
     torchs = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=90)
@@ -310,8 +310,8 @@ def test_root():
     assert abs(inverse_sqrt(100, 0.3, 100) - warmup(100, 0.3, 100)) <= 1e-16
 
 
-@pytest.mark.receipt("n-noam", "computed")
-def test_n_noam():
+@pytest.mark.receipt("f07-noam", "computed")
+def test_noam():
     for t in (1, 10, 3999, 4000, 4001, 100_000):
         exact = sp.Integer(512) ** sp.Rational(-1, 2) * min(
             sp.Integer(t) ** sp.Rational(-1, 2), t * sp.Integer(4000) ** sp.Rational(-3, 2)

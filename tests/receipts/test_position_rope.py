@@ -74,15 +74,15 @@ def wave_by_hand(position, column, d_model):
     return math.cos(angle) if column % 2 else math.sin(angle)
 
 
-@pytest.mark.receipt("e28", "computed")
-def test_e28_even_columns():
+@pytest.mark.receipt("ch08-pe-even", "computed")
+def test_even_columns():
     table = pr.sinusoid(torch.arange(300), 24)
     for position, column in itertools.product(range(300), range(0, 24, 2)):
         assert abs(float(table[position, column]) - wave_by_hand(position, column, 24)) <= 300 * 4 * EPS
 
 
-@pytest.mark.receipt("e29", "computed")
-def test_e29_odd_columns():
+@pytest.mark.receipt("ch08-pe-odd", "computed")
+def test_odd_columns():
     table = pr.sinusoid(torch.arange(300), 24)
     for position, column in itertools.product(range(300), range(1, 24, 2)):
         assert abs(float(table[position, column]) - wave_by_hand(position, column, 24)) <= 300 * 4 * EPS
@@ -111,7 +111,7 @@ def test_the_dot_product_of_two_waves_knows_the_offset():
 # ---------------------------------------------------------------- rotations
 
 
-@pytest.mark.receipt("n-roperot", "derived")
+@pytest.mark.receipt("ch08-rotation", "derived")
 def test_the_matrix_turns_by_the_angle():
     m, omega, angle, radius = real("m omega alpha r")
     hand = radius * sp.Matrix([sp.cos(angle), sp.sin(angle)])
@@ -132,8 +132,8 @@ def test_a_rotation_keeps_the_norm():
     assert sp.simplify(turned.dot(turned) - q0**2 - q1**2) == 0
 
 
-@pytest.mark.receipt("f000-rope-freq", "computed")
-def test_f000_frequencies():
+@pytest.mark.receipt("ch08-rope-frequencies", "computed")
+def test_frequencies():
     for d_head, theta in ((2, 7.0), (8, 100.0), (64, 1e4), (128, 5e5)):
         for i, omega in enumerate(pr.rope_frequencies(d_head, theta).tolist()):
             assert abs(omega - math.exp(-2 * i / d_head * math.log(theta))) <= 64 * EPS * omega
@@ -154,8 +154,8 @@ def turned_by_complex_numbers(x, position, theta=10_000.0):
     return torch.from_numpy(np.stack([z.real, z.imag], axis=-1).reshape(d))
 
 
-@pytest.mark.receipt("e30", "computed")
-def test_e30_queries_are_turned_by_their_position():
+@pytest.mark.receipt("ch08-rope-query", "computed")
+def test_queries_are_turned_by_their_position():
     for seed, position in enumerate((0, 1, 17, 4_000)):
         q = normal(24, seed=seed)
         told = pr.rope(q[None], torch.tensor([position]), layout="interleaved")[0]
@@ -164,8 +164,8 @@ def test_e30_queries_are_turned_by_their_position():
         assert float((told - pr.rope_matrix(position, 24) @ q).abs().max()) <= 16 * (1 + position) * EPS * float(q.norm())
 
 
-@pytest.mark.receipt("e31", "computed")
-def test_e31_keys_are_turned_by_theirs_and_the_score_knows_the_difference():
+@pytest.mark.receipt("ch08-rope-key", "computed")
+def test_keys_are_turned_by_theirs_and_the_score_knows_the_difference():
     for seed, (m, n) in enumerate(((0, 0), (9, 4), (4_000, 17))):
         q, k = normal(24, seed=seed), normal(24, seed=10 + seed)
         query, key = (pr.rope(x[None], torch.tensor([p]), layout="interleaved")[0] for x, p in ((q, m), (k, n)))
@@ -221,8 +221,8 @@ def test_turned_values_need_the_output_turned_back():
 # ---------------------------------------------------------------- biases
 
 
-@pytest.mark.receipt("n-alibi", "computed")
-def test_n_alibi():
+@pytest.mark.receipt("ch08-alibi", "computed")
+def test_alibi():
     for H, T in ((1, 3), (4, 6), (8, 5)):
         bias = pr.alibi_bias(H, T)
         for h, i, j in itertools.product(range(H), range(T), range(T)):
@@ -239,8 +239,8 @@ def bucket_by_fractions(r, B, D):
     return max(E + s for s in range(B - E) if Fraction(r, E) ** (B - E) >= Fraction(D, E) ** s)
 
 
-@pytest.mark.receipt("n-t5", "computed")
-def test_n_t5():
+@pytest.mark.receipt("ch08-t5", "computed")
+def test_t5():
     for B, D in ((32, 128), (16, 100), (8, 50), (8, 64)):  # with the last, every edge is a whole number
         table = normal(B, 2, seed=B)
         buckets = [bucket_by_fractions(r, B, D) for r in range(D + 20)]

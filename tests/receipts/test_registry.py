@@ -15,8 +15,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # the book is a folder of the repository, not an installed package
 
+from autograder.authoring.chapters import find_chapters  # noqa: E402
 from book import evidence, proofs  # noqa: E402
-from book.registry import Formula, Registry, RegistryError, load  # noqa: E402
+from book.registry import CORRECTIONS, EVIDENCE, KINDS, Formula, Registry, RegistryError, load  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,28 @@ def test_every_expected_formula_is_entered(registry):
     assert missing == []
     misplaced = {id: registry.formulas[id].chapter for id in rows if registry.formulas[id].chapter != rows[id]}
     assert misplaced == {}
+
+
+ID = r"(?:[a-z]+\d*(?:-[a-z0-9]+)+|[a-z]{1,2}\d+[a-z]?)"
+MENTION = re.compile(rf"\b[Ff]ormulas? ({ID}(?:(?:,| and|, and) {ID})*)(?![\w-])")
+
+
+def test_every_formula_that_a_text_names_is_in_the_registry(registry):
+    files = [*ROOT.glob("course/**/*.py"), *ROOT.glob("source/*/answers.py"), *ROOT.glob("*.md")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    for chapter in find_chapters(ROOT):
+        texts[chapter.path] = "\n".join(cell.source for cell in chapter.notebook.cells)
+    named = [(path.name, id) for path, text in texts.items() for ids in MENTION.findall(text) for id in re.findall(ID, ids)]
+    assert len(named) > 300
+    assert [(name, id) for name, id in named if id not in registry.formulas] == []
+
+
+def test_the_kinds_of_receipt_are_explained_and_coloured():
+    told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\nReceipts: ")[2].partition("\n\n")[0]
+    assert re.findall(r"\*\*(\w+)\*\*", told) == list(KINDS)
+    style = (ROOT / "book" / "assets" / "course.css").read_text(encoding="utf-8")
+    coloured = set(re.findall(r"\.receipt-(\w+)", style))
+    assert coloured == {*EVIDENCE, *CORRECTIONS}  # those that claim none have the colour of a badge
 
 
 def test_every_erratum_names_a_check_that_is_there(registry):
@@ -216,7 +239,7 @@ def test_an_unreadable_marker_is_told(tmp_path):
 
 # ---------------------------------------------------------------- the form of the registries
 
-ENTRY = {"id": "p1", "name": "Planted", "latex": "x", "does": "Does.", "chapter": "c", "receipt": "open"}
+ENTRY = {"id": "c-planted", "name": "Planted", "latex": "x", "does": "Does.", "chapter": "c", "receipt": "open"}
 TERM = {"term": "odds", "chapter": "c", "definition": "A ratio."}
 
 
@@ -242,6 +265,9 @@ def test_good_registries_are_read(tmp_path):
     ({"does": ""}, "say does"),
     ({"chapter": "ch99"}, "'ch99' is none of the chapters"),
     ({"receipt": "believed"}, "'believed' is none of proved, derived"),
+    ({"id": "planted"}, "its id says its chapter and, in small letters, what it is: c-…"),
+    ({"id": "c2-planted"}, "its id says its chapter"),
+    ({"id": "c-Planted"}, "its id says its chapter"),
     ({"receipt": "computed", "shows": "equal"}, "names its evidence"),
     ({"receipt": "computed", "evidence": "tests/a.py::test_b"}, "says in `shows` what the evidence shows"),
     ({"receipt": "reported"}, "cites its `source`"),

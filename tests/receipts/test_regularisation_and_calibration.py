@@ -52,8 +52,8 @@ def test_dropout_variance():
         assert abs(mean - x @ w) <= 1e-12 and abs(variance - rate / (1 - rate) * (x**2 @ w**2)) <= 1e-12 * variance
 
 
-@pytest.mark.receipt("e46", "computed")
-def test_e46_attention_dropout():
+@pytest.mark.receipt("f08-attention-dropout", "computed")
+def test_attention_dropout():
     generator = np.random.default_rng(0)
     weights, V = softmax(generator.normal(size=6)), generator.normal(size=(6, 3))
     for rate in (0.1, 0.5):
@@ -68,8 +68,8 @@ def test_e46_attention_dropout():
     )  # torch scales alike
 
 
-@pytest.mark.receipt("e47", "computed")
-def test_e47_ffn_dropout():
+@pytest.mark.receipt("f08-ffn-dropout", "computed")
+def test_ffn_dropout():
     generator = np.random.default_rng(1)
     x, W1, b1, W2, b2 = (generator.normal(size=shape) for shape in ((4,), (4, 8), (8,), (8, 4), (4,)))
     hidden = torch.nn.functional.gelu(torch.tensor(x @ W1 + b1)).numpy()
@@ -78,8 +78,8 @@ def test_e47_ffn_dropout():
         assert np.abs(expected - (hidden @ W2 + b2)).max() <= 1e-13
 
 
-@pytest.mark.receipt("e48", "computed")
-def test_e48_label_smoothing():
+@pytest.mark.receipt("f08-smoothing", "computed")
+def test_label_smoothing():
     generator = torch.Generator().manual_seed(0)
     for V, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
         logits = torch.randn(8, V, generator=generator, dtype=torch.float64)
@@ -123,8 +123,8 @@ def test_smooth_gap():
         assert abs(float(best.subs({V: classes, epsilon: sp.Rational(1, 10)})) - expected) <= 0.005
 
 
-@pytest.mark.receipt("n-ece", "computed")
-def test_n_ece():
+@pytest.mark.receipt("f08-ece", "computed")
+def test_ece():
     generator = np.random.default_rng(2)
     for n, bins in ((10, 1), (57, 5), (200, 10)):
         parts = generator.integers(1, 1000, size=n)
@@ -207,8 +207,8 @@ def test_ece_noise():
         assert abs(ratio - 1) <= 0.03
 
 
-@pytest.mark.receipt("n-tscale", "derived")
-def test_n_tscale():
+@pytest.mark.receipt("f08-temperature", "derived")
+def test_temperature_scaling():
     z = sp.symbols("z0:3", real=True)
     tau = sp.Symbol("tau", positive=True)
     powers = [sp.exp(s / tau) for s in z]

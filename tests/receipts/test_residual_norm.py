@@ -34,8 +34,8 @@ def normal(*shape, seed=0):
 # ---------------------------------------------------------------- the two norms
 
 
-@pytest.mark.receipt("e19", "computed")
-@pytest.mark.receipt("f000-rmsnorm", "computed")
+@pytest.mark.receipt("ch07-layernorm", "computed")
+@pytest.mark.receipt("ch07-rmsnorm", "computed")
 @pytest.mark.parametrize("eps", [0.0, 1e-5, 0.3])
 def test_the_norms_are_torchs(eps):
     for shape in SHAPES:
@@ -156,7 +156,7 @@ def test_a_residual_stack_can_attenuate_and_amplify():
 
 @pytest.mark.receipt("ch07-add", "computed")
 @pytest.mark.receipt("ch07-post", "computed")
-@pytest.mark.receipt("n-preln", "computed")
+@pytest.mark.receipt("ch07-pre", "computed")
 def test_the_two_placements_are_what_they_say():
     """Against torch's encoder layer with one head, ReLU, no biases, and the weights of a random block."""
     for seed in range(3):

@@ -79,8 +79,8 @@ def test_backward():
         assert sp.expand(G_x - n_out * sigma**2 * mean(a**2 for a in g)) == 0
 
 
-@pytest.mark.receipt("e49", "derived")
-def test_e49():
+@pytest.mark.receipt("f05-xavier", "derived")
+def test_xavier():
     n, m, variance = sp.symbols("n m variance", positive=True)
     [solution] = sp.solve(sp.Eq((n * variance + m * variance) / 2, 1), variance)
     assert sp.simplify(solution - 2 / (n + m)) == 0
@@ -127,8 +127,8 @@ def test_scale():
     assert loss_scale(torch.tensor(1e-8), 1.0) == 0 and abs(loss_scale(torch.tensor(1e-8), 2.0**15) - 1e-8) <= 1e-11
 
 
-@pytest.mark.receipt("n-scaledres", "computed")
-def test_n_scaledres():
+@pytest.mark.receipt("f05-scaled-residual", "computed")
+def test_scaled_residual():
     h = start = torch.from_numpy(np.random.default_rng(0).normal(size=8))
     blocks = torch.from_numpy(np.random.default_rng(1).normal(size=(5, 8, 8)))
     remaining = iter(blocks)
@@ -176,8 +176,8 @@ def test_euler():
         assert errors[1] <= 3 / 1024 and abs(errors[0] / errors[1] - 2) <= 0.04
 
 
-@pytest.mark.receipt("e4", "derived")
-def test_e4():
+@pytest.mark.receipt("f05-ode", "derived")
+def test_residual_ode():
     c, t = sp.symbols("c t", real=True)
     L, h = sp.Symbol("L", positive=True), sp.Function("h")
     flow = sp.dsolve(sp.Eq(h(t).diff(t), c * h(t)), h(t), ics={h(0): 1}).rhs

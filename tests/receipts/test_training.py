@@ -24,7 +24,7 @@ def normal(*shape, seed=0):
 # ---------------------------------------------------------------- loss
 
 
-@pytest.mark.receipt("f000-ce", "computed")
+@pytest.mark.receipt("ch11-cost", "computed")
 def test_what_a_token_costs():
     logits, targets = 3 * normal(20, 7), torch.arange(20) % 7
     for row, target in zip(logits, targets, strict=True):
@@ -35,7 +35,7 @@ def test_what_a_token_costs():
     assert float(lm_loss(torch.tensor([[1000.0, 0.0]]), torch.tensor([0]))) == 0
 
 
-@pytest.mark.receipt("e38", "computed")
+@pytest.mark.receipt("ch11-objective", "computed")
 def test_next_tokens_make_a_text():
     torch.manual_seed(0)
     model, total, bos = GPT(Config(V=4, d_model=8, n_layers=2, n_heads=2)).double(), 0.0, 3
@@ -69,7 +69,7 @@ def test_parts_make_the_mean_of_the_whole():
         assert abs(sum(mean.item() for mean in means) / len(means) - whole.item()) > 0.01
 
 
-@pytest.mark.receipt("f000-ppl", "computed")
+@pytest.mark.receipt("ch11-perplexity", "computed")
 def test_perplexity_has_a_lower_end_and_no_upper_end():
     V = 50
     assert perplexity(torch.zeros(10)) == 1
@@ -79,7 +79,7 @@ def test_perplexity_has_a_lower_end_and_no_upper_end():
     assert perplexity(-torch.tensor([0.9, 0.0]).log()) == math.inf
 
 
-@pytest.mark.receipt("e41", "computed")
+@pytest.mark.receipt("ch11-text-perplexity", "computed")
 def test_perplexity_is_one_over_a_geometric_mean():
     for seed in range(5):
         shares = [Fraction(int(k), 97) for k in torch.randint(1, 97, (6,), generator=torch.Generator().manual_seed(seed))]

@@ -43,8 +43,8 @@ def zero(matrix: sp.Matrix) -> bool:
     return sp.expand(matrix) == sp.zeros(*matrix.shape)
 
 
-@pytest.mark.receipt("n-norm", "computed")
-def test_n_norm():
+@pytest.mark.receipt("f01-norm", "computed")
+def test_norm():
     mpmath.mp.dps = 50
     for d in (1, 2, 3, 17, 1000):
         v = random_matrix(d, seed=d)
@@ -53,8 +53,8 @@ def test_n_norm():
     assert float(norm(torch.tensor([3.0, 4.0]))) == 5.0
 
 
-@pytest.mark.receipt("n-inner", "computed")
-def test_n_inner():
+@pytest.mark.receipt("f01-inner", "computed")
+def test_inner():
     for d in (1, 2, 3, 17, 1000):
         u, v = random_matrix(2, d, seed=d)
         terms = [Fraction(a) * Fraction(b) for a, b in zip(u.tolist(), v.tolist(), strict=True)]
@@ -79,8 +79,8 @@ def test_cauchy_schwarz():
         assert sp.expand(u.dot(u) * v.dot(v) - u.dot(v) ** 2 - squares) == 0
 
 
-@pytest.mark.receipt("n-matmul", "computed")
-def test_n_matmul():
+@pytest.mark.receipt("f01-matmul", "computed")
+def test_matmul():
     for m, n, p in TRIPLES:
         A, B = random_matrix(m, n, seed=m), random_matrix(n, p, seed=p + 50)
         loops, torchs = matmul(A, B), A @ B
@@ -137,8 +137,8 @@ def test_cost():
         assert Counted.count == m * n * p
 
 
-@pytest.mark.receipt("n-transpose", "computed")
-def test_n_transpose():
+@pytest.mark.receipt("f01-transpose", "computed")
+def test_transpose():
     for shape in SHAPES:
         A = random_matrix(*shape)
         assert torch.equal(transpose(A), A.T) and np.array_equal(transpose(A).numpy(), A.numpy().transpose())
@@ -175,8 +175,8 @@ def test_frobenius():
         assert sp.expand(sum(x**2 for x in A) - (A.T * A).trace()) == 0
 
 
-@pytest.mark.receipt("n-trvec", "derived")
-def test_n_trvec():
+@pytest.mark.receipt("f01-trace-vec", "derived")
+def test_trace_vec():
     for m, n in [(1, 1), (1, 3), (3, 1), (2, 3), (3, 3)]:
         A, B = letters("a", m, n), letters("b", n, m)
         for order in (by_columns, by_rows):
@@ -202,8 +202,8 @@ def test_the_symbolic_helpers_are_numpys():
     assert list(by_columns(A)) == [0, 3, 1, 4, 2, 5] and list(by_rows(A)) == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.receipt("n-kron", "derived")
-def test_n_kron():
+@pytest.mark.receipt("f01-kron-column", "derived")
+def test_kron_column():
     for m, r, s, n in SETS:
         A, X, B = letters("a", m, r), letters("x", r, s), letters("b", s, n)
         assert zero(by_columns(A * X * B) - kronecker(B.T, A) * by_columns(X))
