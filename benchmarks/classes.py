@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import tempfile
 from pathlib import Path
 
 import nbformat
@@ -11,7 +10,8 @@ from nbgrader.utils import is_solution
 
 from autograder.authoring.answers import Answer, load
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id, nbgrader_id
-from autograder.authoring.release import generate
+from autograder.authoring.release import Release
+from autograder.grading.gradebook import Book
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -57,6 +57,6 @@ def make_class(folder: Path, wanted: str, size: int) -> Chapter:
         target = chapter.folder("submitted", f"student{number:04}") / f"{chapter.stem}.ipynb"
         target.parent.mkdir(parents=True)
         nbformat.write(honest(chapter, answers, number), target)
-    with tempfile.TemporaryDirectory() as release:
-        generate(chapter, Path(release), f"sqlite:///{folder}/gradebook.db")
+    with Book(folder) as book:
+        book.register(chapter, Release.of(chapter))
     return chapter

@@ -28,7 +28,7 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.authoring.chapters import Chapter, grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.grading.address import versions
 from autograder.grading.gradebook import Book
 from benchmarks.classes import PLAIN, ROOT, make_class

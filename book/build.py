@@ -16,6 +16,7 @@ from pathlib import Path
 import nbformat
 import yaml
 
+import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
@@ -204,7 +205,12 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
             doctreedir=target / "doctrees",
             noconfig=True,  # no conf.py: all of it is in _config.yml
             path_config=root / "_config.yml",
-            confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
+            confoverrides={
+                "version": course.__version__,
+                "release": course.__version__,
+                "external_toc_path": str(source / "_toc.yml"),
+                "latex_individualpages": False,
+            },
             warningiserror=True,
             keep_going=True,
             quiet=True,

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bs4 import Tag
 
+import course
 from book.articles import Article, mathml, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
@@ -27,7 +28,7 @@ STYLE = Path(__file__).with_name("styles") / "epub.css"
 NAME = "mathematics-of-transformers"
 
 
-def write(articles: list[Article], target: Path, *, title: str, author: str) -> Path:
+def write(articles: list[Article], target: Path, *, title: str, author: str, version: str) -> Path:
     """Write the articles as one EPUB file.
 
     Args:
@@ -35,6 +36,7 @@ def write(articles: list[Article], target: Path, *, title: str, author: str) -> 
         target: the file to write.
         title: the book's.
         author: the book's.
+        version: the book's.
     """
     pictures: dict[Path, str] = {}
     pages = {}
@@ -60,6 +62,7 @@ def write(articles: list[Article], target: Path, *, title: str, author: str) -> 
         identifier=uuid.uuid5(uuid.NAMESPACE_URL, NAME),
         title=title,
         author=author,
+        version=version,
         modified=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         items=[_item(name, content) for name, content in files.items()],
         spine=pages,
@@ -144,7 +147,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     config = read_yaml(ROOT / "_config.yml")
-    path = write(read(site.parent / "src", site), site.parent / f"{NAME}.epub", title=config["title"], author=config["author"])
+    facts = {"title": config["title"], "author": config["author"], "version": course.__version__}
+    path = write(read(site.parent / "src", site), site.parent / f"{NAME}.epub", **facts)
     try:
         if told := check(path):
             print(told, file=sys.stderr)

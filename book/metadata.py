@@ -80,6 +80,7 @@ def structured(pagename: str, title: str, description: str, told: dict, config) 
     book = {
         "@type": ["Book", "Course"],
         "name": config.html_title,
+        "version": config.release,
         "license": LICENSE,
         "inLanguage": "en",
         "isAccessibleForFree": True,

@@ -13,6 +13,7 @@ import tempfile
 from itertools import groupby
 from pathlib import Path
 
+import course
 from book.articles import Article, read
 from book.build import BuildError, build
 from book.registry import ROOT, read_yaml
@@ -28,7 +29,7 @@ class PrintError(Exception):
     """The book cannot be printed; the message says what to do."""
 
 
-def joined(articles: list[Article], site: Path, *, title: str, author: str) -> str:
+def joined(articles: list[Article], site: Path, *, title: str, author: str, version: str) -> str:
     """All articles as one HTML page that needs nothing but the site's style sheets, fonts and pictures."""
     sheets = ["katex/katex.min.css", *_own_sheets(site)]
     parts = [
@@ -37,7 +38,8 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str) -> s
         if part
     ]
     styles = [(site / "_static" / sheet).as_uri() for sheet in sheets]
-    return render("print.html", title=title, author=author, sheets=[*styles, STYLE.as_uri()], parts=parts)
+    facts = {"title": title, "author": author, "version": version}
+    return render("print.html", **facts, sheets=[*styles, STYLE.as_uri()], parts=parts)
 
 
 def _own_sheets(site: Path) -> list[str]:
@@ -101,7 +103,8 @@ def main() -> int:
     try:
         site = build(solutions=os.environ.get("SOLUTIONS") == "show")
         config = read_yaml(ROOT / "_config.yml")
-        page = joined(read(site.parent / "src", site), site, title=config["title"], author=config["author"])
+        facts = {"title": config["title"], "author": config["author"], "version": course.__version__}
+        page = joined(read(site.parent / "src", site), site, **facts)
         print(write(page, site.parent / f"{NAME}.pdf"))
     except (BuildError, PrintError) as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What chapter ch10 adds: masks that make families, what a position can know, blanks to fill, cross-attention, three small models.
+"""Masks that make families, what a position can know, blanks to fill, cross-attention, small models: chapter ch10.
 
 Masks are boolean here: `allowed[i, j]` is true where query i may see key j. Row vectors throughout: a layer computes ``x @ W``.
 """
@@ -9,6 +9,25 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+__all__ = [
+    "FAMILIES",
+    "MASKS",
+    "Family",
+    "Layer",
+    "cross_attention",
+    "either_order",
+    "fit",
+    "generate",
+    "gradient_influence",
+    "lists",
+    "mask_for",
+    "mlm_batch",
+    "mlm_loss",
+    "product_total",
+    "reach",
+    "reversal",
+]
 
 MASKS = ("bidirectional", "causal", "prefix")
 FAMILIES = ("encoder", "decoder", "prefix", "encoder-decoder")
@@ -50,7 +69,7 @@ def mask_for(kind: str, T: int, prefix: int = 0, lengths: Tensor | None = None) 
 
 
 def reach(allowed: Tensor, n_layers: int, residual: bool = True) -> Tensor:
-    """Which position can know which token after n layers of the same mask, formula ch10-reach: boolean (T, T).
+    """Which position can know which token after n layers of the same mask, formula ch10-reach: allowed, boolean (T, T) → (T, T).
 
     Without the residual stream a position knows only what it reads.
 
@@ -76,7 +95,7 @@ def gradient_influence(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def mlm_batch(ids: Tensor, V: int, mask_id: int, generator: torch.Generator | None = None, rate: float = 0.15) -> tuple:
-    """Blanks for masked language modelling, after Devlin et al. (2019), section 3.1.
+    """Blanks for masked language modelling.
 
     Each token is chosen with probability `rate`. Of the chosen, 80% become [MASK], 10% a random token, 10% stay.
 
@@ -90,6 +109,8 @@ def mlm_batch(ids: Tensor, V: int, mask_id: int, generator: torch.Generator | No
 
     Raises:
         ValueError: if the rate is not between 0 and 1.
+
+    Source: Devlin et al. (2019), BERT: Pre-training of Deep Bidirectional Transformers, section 3.1.
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"rate is a probability, got {rate}")
@@ -171,6 +192,7 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(d_model, d_ff, bias=False), nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor, allowed: Tensor, memory: Tensor | None = None) -> Tensor:
+        """x (B, T, d_model) with the mask allowed (T, T), and memory (B, S, d_model) for the cross-attention → shape of x."""
         h = self.norms[0](x)
         x = x + cross_attention(h, h, *self.own, self.n_heads, allowed)
         if memory is not None:
@@ -217,7 +239,7 @@ class Family(nn.Module):
         return self.head(self.norm(x))
 
     def write(self, x: Tensor, target: Tensor) -> Tensor:
-        """The stream behind the writing layers, at the positions of the target: (B, n, d_model)."""
+        """The stream after the writing layers, at the positions of the target: x (B, n, d_model), target (B, n) → (B, n, d_model)."""
         n, start = self.n, torch.full_like(target[:, :1], self.V)
         shifted = torch.cat([start, target[:, :-1]], dim=1)  # (B, n): teacher forcing
         y = self.embedding(shifted) + self.position.weight[n:]

@@ -1,8 +1,8 @@
-"""Scaled dot-product attention, its backward pass, and what can be measured on it.
-
-Vaswani et al. (2017), Attention Is All You Need, section 3.2.1, equation 1.
+"""Scaled dot-product attention, its backward pass, and what can be measured on it: chapter ch04.
 
 Shapes: T queries, S keys and values, any number of leading dimensions `...` (batch, heads).
+
+Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.1, equation 1.
 """
 
 import math
@@ -118,8 +118,6 @@ def std_of_scores(
 def contribution(weights: Tensor, value: Tensor) -> Tensor:
     """The length of what each key adds to each output, ‖α_ij v_j‖.
 
-    Kobayashi et al. (2020), Attention is Not Only a Weight.
-
     Args:
         weights: (..., T, S).
         value: (..., S, d_v).
@@ -129,6 +127,8 @@ def contribution(weights: Tensor, value: Tensor) -> Tensor:
 
     Raises:
         ValueError: if there are not as many weights in a row as values.
+
+    Source: Kobayashi et al. (2020), Attention is Not Only a Weight.
     """
     if weights.shape[-1] != value.shape[-2]:
         raise ValueError(f"{weights.shape[-1]} weights in a row, {value.shape[-2]} values: each weight needs its value")

@@ -1,4 +1,4 @@
-"""What chapter ch09 adds to the model: the mask, what a token can influence, the GPT's tensors by name, a copying task.
+"""The mask, what a token can influence, the GPT's tensors by name, and a copying task: chapter ch09.
 
 The block and the GPT themselves are in `course.model`. Row vectors throughout: a layer computes ``x @ W``.
 """
@@ -12,6 +12,8 @@ from torch.nn import functional as F
 
 from course.model import GPT, Config
 from course.position_rope import rope
+
+__all__ = ["NAMES", "AttentionOnly", "causal_mask", "copy_accuracy", "influence", "model_of", "repeats", "train", "weights_of"]
 
 # ---------------------------------------------------------------- the mask
 
@@ -100,6 +102,7 @@ class AttentionOnly(nn.Module):
         self.norm, self.head = nn.RMSNorm(d_model), nn.Linear(d_model, V, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
+        """ids (B, T) → logits (B, T, V)."""
         x, positions = self.embedding(ids), torch.arange(ids.shape[1])  # (B, T, d_model), (T,)
         for norm, qkv, out in zip(self.norms, self.qkv, self.out, strict=True):
             query, key, value = qkv(norm(x)).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)  # (B, H, T, d_head)

@@ -5,6 +5,9 @@
 
 A model is a `Config`: a decoder of L blocks of attention and a feed-forward network. Counts are exact
 for that shape; where a recipe is a rule of thumb, its text says so. Sizes are in bytes, a GiB is 2^30 of them.
+
+Raises:
+    ValueError: by a recipe, if a number is outside its range.
 """
 
 import argparse
@@ -13,6 +16,33 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+
+__all__ = [
+    "BYTES",
+    "PRESETS",
+    "RECIPES",
+    "Answer",
+    "Config",
+    "arguments_of",
+    "attention_memory",
+    "attention_overtakes",
+    "chinchilla_tokens",
+    "decode_speed",
+    "forward_flops",
+    "gpu_days",
+    "kv_cache",
+    "main",
+    "parameters",
+    "parser",
+    "rope_base",
+    "rope_wavelengths",
+    "score_spread",
+    "table",
+    "training_flops",
+    "training_memory",
+    "uniform_loss",
+    "weights_memory",
+]
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1, "int4": 0.5}
 
@@ -58,18 +88,22 @@ class Config:
 
     @property
     def key_heads(self) -> int:
+        """The number of heads of keys and values."""
         return self.kv_heads or self.heads
 
     @property
     def head_width(self) -> int:
+        """The width of a head."""
         return self.d_head or self.d_model // self.heads
 
     @property
     def hidden(self) -> int:
+        """The width of the feed-forward network."""
         return self.d_ff or 4 * self.d_model
 
     @property
     def bytes_each(self) -> float:
+        """The bytes of a number of this dtype."""
         return BYTES[self.dtype]
 
 

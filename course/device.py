@@ -5,6 +5,8 @@ import random
 import numpy as np
 import torch
 
+__all__ = ["best_device", "setup"]
+
 
 def setup(seed: int = 0) -> torch.device:
     """Seed every generator, use one CPU thread, and return the best device there is.

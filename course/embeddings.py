@@ -15,6 +15,27 @@ from torch.nn import functional as F
 from course.data import HERE
 from course.model import GPT
 
+__all__ = [
+    "ANALOGIES",
+    "analogy",
+    "austen_vectors",
+    "embedding",
+    "nearest",
+    "neighbour_counts",
+    "noise_counts",
+    "principal_components",
+    "questions",
+    "residual_trace",
+    "skip_gram_loss",
+    "text_as_ids",
+    "thinned",
+    "tied_logits",
+    "train_vectors",
+    "unit_rows",
+    "vocabulary",
+    "words_of",
+]
+
 # ---------------------------------------------------------------- into the model and out of it
 
 
@@ -71,7 +92,9 @@ def text_as_ids(text: str, least: int) -> tuple[list[str], Tensor, Tensor]:
 def thinned(ids: Tensor, counts: Tensor, rarity: float, generator: torch.Generator) -> Tensor:
     """The text without many of its most frequent words: each is kept with the probability √(rarity / its share).
 
-    ids (N,), counts (V,) → (at most N,). Source: Mikolov et al. (2013), section 2.3.
+    ids (N,), counts (V,) → (at most N,).
+
+    Source: Mikolov et al. (2013), Distributed Representations of Words and Phrases, section 2.3.
     """
     keep = (rarity * counts.sum() / counts).sqrt()  # (V,), above 1 for rare words
     return ids[torch.rand(len(ids), generator=generator) < keep[ids]]
@@ -136,12 +159,12 @@ def austen_vectors() -> tuple[list[str], Tensor]:
 
 
 def unit_rows(E: Tensor) -> Tensor:
-    """Each row divided by its length."""
+    """Each row divided by its length: E (..., d) → (..., d)."""
     return F.normalize(E, dim=-1)
 
 
 def analogy(a: int, b: int, c: int, E: Tensor, exclude: bool = True) -> int:
-    """The word whose vector has the largest cosine with a − b + c, formula ch03-analogy.
+    """The word whose vector has the largest cosine with a − b + c, formula ch03-analogy; E (V, d).
 
     Rows are brought to length 1 first. With `exclude`, the three words themselves cannot be the answer.
 
@@ -166,7 +189,7 @@ def principal_components(x: Tensor, n: int = 2) -> tuple[Tensor, Tensor]:
 
 
 def nearest(x: Tensor, E: Tensor, exclude: tuple[int, ...] = (), n: int = 1) -> list[int]:
-    """The n words whose vectors have the largest cosine with x (d,), the nearest first."""
+    """The n words whose vectors, rows of E (V, d), have the largest cosine with x (d,), the nearest first."""
     scores = unit_rows(E) @ x  # (V,)
     scores[list(exclude)] = -torch.inf
     return scores.topk(n).indices.tolist()

@@ -15,6 +15,38 @@ from mpmath import libmp, mp
 from sympy.core import numbers
 from sympy.functions.elementary.piecewise import ExprCondPair
 
+__all__ = [
+    "AGREE",
+    "ASSUMPTIONS",
+    "BITS",
+    "CONSTANTS",
+    "DEPTH",
+    "DIGITS",
+    "FUNCTIONS",
+    "INFINITE",
+    "KINDS",
+    "LARGEST",
+    "NAME",
+    "NODES",
+    "NOISE",
+    "PARTS",
+    "RELATIONS",
+    "SECONDS",
+    "TERMS",
+    "UNEVALUATED",
+    "ExpressionError",
+    "NoValue",
+    "Refused",
+    "TooLarge",
+    "from_plain",
+    "letters",
+    "number",
+    "read",
+    "same",
+    "shown",
+    "to_plain",
+]
+
 NODES, DEPTH, NAME = 1000, 50, 50  # of a formula; characters of a letter's name
 BITS = 4000  # of a number that is written, and of a power of numbers
 LARGEST = 100_000  # bits of a value on the way

@@ -9,6 +9,22 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+__all__ = [
+    "ACTIVATIONS",
+    "edit_rank1",
+    "ffn",
+    "ffn_params",
+    "gelu",
+    "gelu_sigmoid",
+    "gelu_tanh",
+    "moved",
+    "plant",
+    "related",
+    "relu_cosine",
+    "silu",
+    "swiglu",
+]
+
 # ---------------------------------------------------------------- activation functions
 
 
@@ -18,17 +34,17 @@ def gelu(x: Tensor) -> Tensor:
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """The approximation of `gelu` by tanh, formula ch06-gelu-tanh: GPT-2's."""
+    """The approximation of `gelu` by tanh, formula ch06-gelu-tanh: GPT-2's. x (...) → (...)."""
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 def gelu_sigmoid(x: Tensor) -> Tensor:
-    """The approximation of `gelu` by the sigmoid, formula ch06-gelu-sigmoid."""
+    """The approximation of `gelu` by the sigmoid, formula ch06-gelu-sigmoid: x (...) → (...)."""
     return x * torch.sigmoid(1.702 * x)
 
 
 def silu(x: Tensor) -> Tensor:
-    """x times the sigmoid of x, formula ch06-silu; also called swish."""
+    """x times the sigmoid of x, formula ch06-silu; also called swish. x (...) → (...)."""
     return x * torch.sigmoid(x)
 
 
@@ -53,7 +69,7 @@ def ffn(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor, sigma: Callab
 
 
 def swiglu(x: Tensor, W_gate: Tensor, W_up: Tensor, W_down: Tensor) -> Tensor:
-    """(swish(x W_gate) ⊙ x W_up) W_down, formula ch06-swiglu. Shazeer 2020, equation 6.
+    """(swish(x W_gate) ⊙ x W_up) W_down, formula ch06-swiglu.
 
     Args:
         x: (..., d_model)
@@ -61,6 +77,8 @@ def swiglu(x: Tensor, W_gate: Tensor, W_up: Tensor, W_down: Tensor) -> Tensor:
 
     Raises:
         RuntimeError: by torch, if the shapes do not fit.
+
+    Source: Shazeer (2020), GLU Variants Improve Transformer, equation 6.
     """
     return (silu(x @ W_gate) * (x @ W_up)) @ W_down
 
@@ -124,7 +142,10 @@ def edit_rank1(W2: Tensor, h: Tensor, target: Tensor, others: Tensor | None = No
 
 
 def moved(W2: Tensor, edited: Tensor, h: Tensor, rows: Tensor) -> Tensor:
-    """How far the answers of rows (M, d_ff) moved, as shares of how far that of h (d_ff,) did: (M,)."""
+    """How far the answers of rows (M, d_ff) moved, as shares of how far that of h (d_ff,) did: (M,).
+
+    W2 (d_ff, d_out) is the matrix before it was edited, edited (d_ff, d_out) the one after.
+    """
     change = edited - W2  # (d_ff, d_out)
     return (rows @ change).norm(dim=-1) / (h @ change).norm()
 
@@ -142,7 +163,7 @@ def related(n: int, d: int, cosine: float, generator: torch.Generator) -> Tensor
 def relu_cosine(cosine: float) -> float:
     """The cosine of two ReLU hidden rows, very wide and of random weights, whose inputs have this one: ch06-arc-cosine.
 
-    Cho and Saul 2009, section 2.2, the kernel of order 1.
+    Source: Cho and Saul (2009), Kernel Methods for Deep Learning, section 2.2, the kernel of order 1.
     """
     angle = math.acos(cosine)
     return (math.sin(angle) + (math.pi - angle) * cosine) / math.pi

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import torch
 
+__all__ = ["gd", "gd_1d", "grad_axb", "grad_check", "num_grad"]
+
 
 def num_grad(f: Callable, x: torch.Tensor, step: float = 1e-5) -> torch.Tensor:
     """The gradient of f at x by central differences, one entry at a time.
@@ -93,7 +95,7 @@ def grad_axb(A: torch.Tensor, G: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
 
 
 def grad_check(f: Callable, gradient: Callable, x: torch.Tensor, step: float = 1e-5) -> float:
-    """How far a gradient is from central differences, relative to the larger of the two.
+    """How far a gradient is from central differences at x (any shape), relative to the larger of the two.
 
     Returns:
         max |difference| / max |entry|; 0.0 where both are zero. Below about 1e-7 for a right

@@ -8,6 +8,8 @@ import math
 
 import torch
 
+__all__ = ["auc", "chance_cosine", "cosine", "cosine_density", "effective_dimension", "euclid", "mips", "soft_mips"]
+
 
 def cosine(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """⟨u, v⟩ / (‖u‖ ‖v‖), formula f06-cosine.

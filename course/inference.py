@@ -8,6 +8,21 @@ from torch import Tensor
 
 from course.model import GPT, Config
 
+__all__ = [
+    "beam",
+    "following",
+    "generate",
+    "greedy",
+    "intensity",
+    "keep_min_p",
+    "keep_top_k",
+    "keep_top_p",
+    "kv_bytes",
+    "pass_flops",
+    "sample",
+    "sample_top_p",
+]
+
 # ---------------------------------------------------------------- from logits to a token
 
 
@@ -90,7 +105,7 @@ def _only(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 def greedy(logits: Tensor) -> Tensor:
-    """The most probable token: (..., V) → (...) ids, the smallest among equals."""
+    """The most probable token: logits (..., V) → (...) ids, the smallest among equals."""
     return _order(logits)[..., 0]
 
 
@@ -103,7 +118,7 @@ def _tempered(logits: Tensor, tau: float) -> Tensor:
 
 
 def sample(logits: Tensor, tau: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """A token drawn from softmax(logits / tau), computed in float64: (B, V) → (B,) ids.
+    """A token drawn from softmax(logits / tau), computed in float64: logits (B, V) → (B,) ids.
 
     Raises:
         ValueError: if tau is not positive and finite: for the limit at 0 take `greedy`.
@@ -112,7 +127,7 @@ def sample(logits: Tensor, tau: float = 1.0, generator: torch.Generator | None =
 
 
 def sample_top_p(logits: Tensor, p: float, tau: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """A token drawn from the nucleus, temperature first, then the filter: (B, V) → (B,) ids.
+    """A token drawn from the nucleus, temperature first, then the filter: logits (B, V) → (B,) ids.
 
     Raises:
         ValueError: if p is not in (0, 1] or tau is not positive and finite.

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import torch
 
+__all__ = ["Scalar", "in_order", "mlp_backward", "mlp_forward", "parameter_count", "two_spirals"]
+
 
 def mlp_forward(
     X: torch.Tensor, W1: torch.Tensor, b1: torch.Tensor, W2: torch.Tensor, b2: torch.Tensor
@@ -73,7 +75,8 @@ class Scalar:
     def __sub__(self, other):
         return self + _scalar(other) * -1.0
 
-    def tanh(self):
+    def tanh(self) -> "Scalar":
+        """The hyperbolic tangent, whose slope is 1 − tanh²."""
         t = math.tanh(self.value)
         return Scalar(t, ((self, 1 - t * t),))
 

@@ -67,14 +67,17 @@ class Config:
 
     @property
     def d_head(self) -> int:
+        """The width of a head."""
         return self.d_model // self.n_heads
 
     @property
     def kv_heads(self) -> int:
+        """The number of heads of keys and values."""
         return self.n_kv_heads or self.n_heads
 
     @property
     def hidden(self) -> int:
+        """The width of the feed-forward network."""
         usual = 8 * math.ceil(self.d_model / 3) if self.ffn == "swiglu" else 4 * self.d_model
         return self.d_ff or usual
 
@@ -92,7 +95,9 @@ class Config:
 class RMSNorm(nn.Module):
     """weight · x / √(mean(x²) + eps) over the last dimension: (..., d_model) → (..., d_model), dtype of x.
 
-    Zhang and Sennrich 2019, equation 4. Half-precision input is squared and averaged in float32.
+    Half-precision input is squared and averaged in float32.
+
+    Source: Zhang and Sennrich (2019), Root Mean Square Layer Normalization, equation 4.
     """
 
     def __init__(self, d_model: int, eps: float = 1e-5):
@@ -101,6 +106,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
+        """x (..., d_model) → (..., d_model)."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         unit = wide * (wide.square().mean(dim=-1, keepdim=True) + self.eps).rsqrt()  # (..., d_model), mean square 1
         return (self.weight * unit).to(x.dtype)
@@ -149,7 +155,7 @@ class KVCache:
         return sum(tensor.nbytes for tensor in self.keys + self.values)
 
     def append(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Put T tokens behind those read; returns a layer's keys and values of all S tokens."""
+        """Put T tokens after those read: key, value (B, kv_heads, T, d_head) → the layer's of all S tokens, (B, kv_heads, S, d_head)."""
         room, new, end = self.rooms[layer] if self.length else None, (key, value), self.length + key.shape[2]
         if room is None or end > room[0].shape[2] or key.requires_grad:  # autograd forbids to write into what it has seen
             old = room or [each[:, :, :0] for each in new]
@@ -183,7 +189,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Causal attention in which groups of heads share a key and a value.
 
     query (B, H, T, d_head); key, value (B, kv_heads, S, d_head) → (B, H, T, d_head). The queries are the last T of
-    the S tokens, and each sees the keys up to its own. Ainslie et al. 2023, section 2.2, for the groups.
+    the S tokens, and each sees the keys up to its own.
+
+    Source: Ainslie et al. (2023), GQA: Training Generalized Multi-Query Transformer Models, section 2.2, for the groups.
     """
     (H, T, d_head), (kv_heads, S) = query.shape[1:], key.shape[1:3]
     key = key.repeat_interleave(H // kv_heads, dim=1)  # (B, H, S, d_head): query head h reads group h // (H / kv_heads)
@@ -207,6 +215,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width, bias=config.bias)
 
     def forward(self, x: Tensor, positions: Tensor, cache: KVCache | None = None) -> Tensor:
+        """x (B, T, d_model) at positions (T,) → (B, T, d_model); with a cache, after the tokens that it holds."""
         query, key, value = (self.split_heads(f(x)) for f in (self.query, self.key, self.value))
         if self.config.position == "rope":
             query, key = (rope(each, positions, self.config.theta) for each in (query, key))
@@ -216,7 +225,7 @@ class Attention(nn.Module):
         return self.out(mixed.transpose(1, 2).flatten(2))  # (B, T, d_model)
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """(B, T, heads · d_head) → (B, heads, T, d_head)."""
+        """x (B, T, heads · d_head) → (B, heads, T, d_head)."""
         return x.unflatten(2, (-1, self.config.d_head)).transpose(1, 2)
 
 
@@ -226,7 +235,7 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """GELU(x W_up) W_down, or SwiGLU: (swish(x W_gate) ⊙ x W_up) W_down. (..., d_model) → (..., d_model).
 
-    Hendrycks and Gimpel 2016; Shazeer 2020, equation 6.
+    Source: Hendrycks and Gimpel (2016), Gaussian Error Linear Units; Shazeer (2020), GLU Variants Improve Transformer, equation 6.
     """
 
     def __init__(self, config: Config):
@@ -238,6 +247,7 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(config.hidden, config.d_model, bias=config.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """x (..., d_model) → (..., d_model)."""
         if self.kind == "swiglu":
             hidden = F.silu(self.gate(x)) * self.up(x)  # (..., d_ff)
         else:
@@ -259,6 +269,7 @@ class Block(nn.Module):
         self.ffn = FeedForward(config)
 
     def forward(self, x: Tensor, positions: Tensor, cache: KVCache | None = None) -> Tensor:
+        """x (B, T, d_model) at positions (T,) → (B, T, d_model); with a cache, after the tokens that it holds."""
         x = x + self.attention(self.norm_1(x), positions, cache)
         return x + self.ffn(self.norm_2(x))
 
@@ -267,7 +278,9 @@ class GPT(nn.Module):
     """A causal language model: ids (B, T) of integers → logits (B, T, V).
 
     Weights start as GPT-2's do: normal with standard deviation 0.02, divided by √(2 n_layers) in the layers that
-    write into the residual stream, so that its variance does not grow with depth (Radford et al. 2019, section 2.3).
+    write into the residual stream, so that its variance does not grow with depth.
+
+    Source: Radford et al. (2019), Language Models are Unsupervised Multitask Learners, section 2.3, for the weights at the start.
     """
 
     def __init__(self, config: Config):

@@ -1,10 +1,10 @@
-"""Multi-head attention, what each head adds, what heads cost, and how a head is scored and removed.
-
-Vaswani et al. (2017), Attention Is All You Need, section 3.2.2, for the formula; Olsson et al. (2022), In-context
-Learning and Induction Heads, for the induction pattern; Michel et al. (2019), Are Sixteen Heads Really Better than One?,
-for the removal of heads.
+"""Multi-head attention, what each head adds, what heads cost, and how a head is scored and removed: chapter ch05.
 
 Shapes: B sequences of T tokens, H heads of width d_head = d_model / H. Row vectors: a layer computes ``x @ W``.
+
+Source: Vaswani et al. (2017), Attention Is All You Need, section 3.2.2, for the formula; Olsson et al. (2022), In-context
+Learning and Induction Heads, for the induction pattern; Michel et al. (2019), Are Sixteen Heads Really Better than One?,
+for the removal of heads.
 """
 
 import math
@@ -14,11 +14,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+__all__ = [
+    "Heads",
+    "HeadsOnly",
+    "causal_weights",
+    "descend",
+    "head_ablation",
+    "head_means",
+    "head_parts",
+    "induction_score",
+    "merge_heads",
+    "mha",
+    "mha_cost",
+    "next_token_loss",
+    "previous_score",
+    "said_twice",
+    "split_heads",
+    "without",
+]
+
 # ---------------------------------------------------------------- the formula
 
 
 def split_heads(x: Tensor, H: int) -> Tensor:
-    """Cut the last axis into H heads: (..., T, H · d_head) → (..., H, T, d_head).
+    """Cut the last axis into H heads: x (..., T, H · d_head) → (..., H, T, d_head).
 
     Raises:
         ValueError: if H does not divide the width.
@@ -29,12 +48,12 @@ def split_heads(x: Tensor, H: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """The heads side by side again, the inverse of `split_heads`: (..., H, T, d_head) → (..., T, H · d_head)."""
+    """The heads side by side again, the inverse of `split_heads`: x (..., H, T, d_head) → (..., T, H · d_head)."""
     return x.transpose(-3, -2).flatten(-2)
 
 
 def causal_weights(query: Tensor, key: Tensor) -> Tensor:
-    """Attention weights in which no token reads a later one: (..., T, d_head) twice → (..., T, T), rows sum to one."""
+    """Attention weights in which no token reads a later one: query, key (..., T, d_head) → (..., T, T), rows sum to one."""
     T = query.shape[-2]
     scores = query @ key.mT / math.sqrt(query.shape[-1])  # (..., T, T)
     future = torch.ones(T, T, dtype=torch.bool, device=query.device).triu(1)
@@ -42,7 +61,7 @@ def causal_weights(query: Tensor, key: Tensor) -> Tensor:
 
 
 def mha(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, H: int) -> Tensor:
-    """Causal multi-head self-attention: x (..., T, d_model), each matrix (d_model, d_model) → (..., T, d_model).
+    """Causal multi-head self-attention: x (..., T, d_model) → (..., T, d_model). W_q, W_k, W_v, W_o (d_model, d_model).
 
     Raises:
         ValueError: if H does not divide d_model.
@@ -53,6 +72,8 @@ def mha(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, H: int) -
 
 def head_parts(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, H: int) -> Tensor:
     """What each head adds to the result of `mha`: (..., H, T, d_model); their sum over the heads is that result.
+
+    x (..., T, d_model); W_q, W_k, W_v, W_o (d_model, d_model).
 
     Raises:
         ValueError: if H does not divide d_model.
@@ -91,11 +112,11 @@ class Heads(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
 
     def weights(self, x: Tensor) -> Tensor:
-        """The attention weights of each head, (B, H, T, T)."""
+        """The attention weights of each head: x (B, T, d_model) → (B, H, T, T)."""
         return causal_weights(split_heads(self.query(x), self.H), split_heads(self.key(x), self.H))
 
     def forward(self, x: Tensor, edit: Callable | None = None) -> Tensor:
-        """`edit` may change the heads' outputs, (B, H, T, d_head), before they are joined."""
+        """x (B, T, d_model) → (B, T, d_model). `edit` may change the heads' outputs, (B, H, T, d_head), before they are joined."""
         mixed = self.weights(x) @ split_heads(self.value(x), self.H)  # (B, H, T, d_head)
         return self.out(merge_heads(mixed if edit is None else edit(mixed)))
 
@@ -113,7 +134,8 @@ class HeadsOnly(nn.Module):
         self.logits = nn.Linear(d_model, V, bias=False)
 
     def forward(self, ids: Tensor, edit: Callable | None = None) -> Tensor:
-        """`edit(layer, mixed)` gets each layer's number and its heads' outputs, and returns what takes their place."""
+        """ids (B, T) → logits (B, T, V). `edit(layer, mixed)` gets each layer's number and its heads' outputs, and returns
+        what takes their place."""
         x = self.token(ids) + self.place.weight[: ids.shape[1]]  # (B, T, d_model)
         for number, layer in enumerate(self.layers):
             x = x + layer(x, edit and (lambda mixed, number=number: edit(number, mixed)))
@@ -121,7 +143,7 @@ class HeadsOnly(nn.Module):
 
     @torch.no_grad()
     def maps(self, ids: Tensor) -> Tensor:
-        """The attention weights of all heads, (n_layers, B, H, T, T)."""
+        """The attention weights of all heads: ids (B, T) → (n_layers, B, H, T, T)."""
         x, found = self.token(ids) + self.place.weight[: ids.shape[1]], []
         for layer in self.layers:
             found.append(layer.weights(x))
@@ -179,7 +201,7 @@ def induction_score(weights: Tensor, n: int, before: int = 0) -> Tensor:
 
 
 def previous_score(weights: Tensor) -> Tensor:
-    """How much of its attention a token pays to the one before it, on average: (..., T, T) → (...)."""
+    """How much of its attention a token pays to the one before it, on average: weights (..., T, T) → (...)."""
     return weights.diagonal(offset=-1, dim1=-2, dim2=-1).mean(dim=-1)
 
 
@@ -188,7 +210,7 @@ def previous_score(weights: Tensor) -> Tensor:
 
 @torch.no_grad()
 def head_means(model: HeadsOnly, ids: Tensor) -> list[Tensor]:
-    """Each head's mean output over sequences and places, (H, d_head) a layer."""
+    """Each head's mean output over sequences and places: ids (B, T) → (H, d_head) a layer."""
     means = []
 
     def keep(layer: int, mixed: Tensor) -> Tensor:
@@ -214,7 +236,7 @@ def without(heads: list[tuple[int, int]], means: list[Tensor] | None = None) -> 
 
 @torch.no_grad()
 def head_ablation(model: HeadsOnly, ids: Tensor, first: int = 0, means: list[Tensor] | None = None) -> Tensor:
-    """By how many nats the loss rises when one head alone is removed: (n_layers, H). By zeros, or by `means`."""
+    """By how many nats the loss rises when one head alone is removed, by zeros or by `means`: ids (B, T) → (n_layers, H)."""
     intact = next_token_loss(model, ids, first)
     rise = [
         [next_token_loss(model, ids, first, without([(layer, head)], means)) - intact for head in range(each.H)]

@@ -9,6 +9,28 @@ from collections.abc import Callable
 
 import torch
 
+__all__ = [
+    "EPS",
+    "RULES",
+    "adam_l2_step",
+    "adam_step",
+    "adamw_step",
+    "best_heavy_ball",
+    "bowl",
+    "clip_global_norm",
+    "cosine",
+    "inverse_sqrt",
+    "momentum_ema",
+    "momentum_heavy",
+    "noam",
+    "optimiser",
+    "rmsprop_step",
+    "sgd",
+    "walk",
+    "warmup",
+    "wsd",
+]
+
 EPS = 1e-8  # against a division by zero
 
 
@@ -18,7 +40,7 @@ def sgd(w: torch.Tensor, g: torch.Tensor, rate: float, decay: float = 0.0) -> to
 
 
 def momentum_ema(w, g, m, rate: float, beta: float = 0.9) -> tuple[torch.Tensor, torch.Tensor]:
-    """A step along the running mean of the gradients, formulas f07-momentum-mean and f07-momentum. The first m is 0.
+    """A step along the running mean of the gradients, formulas f07-momentum-mean and f07-momentum. w, g, m (...); the first m is 0.
 
     Returns:
         w and m, shape of w.
@@ -28,7 +50,7 @@ def momentum_ema(w, g, m, rate: float, beta: float = 0.9) -> tuple[torch.Tensor,
 
 
 def momentum_heavy(w, g, m, rate: float, beta: float = 0.9) -> tuple[torch.Tensor, torch.Tensor]:
-    """A heavy-ball step along the fading sum of the gradients, formula f07-heavy. The first m is 0.
+    """A heavy-ball step along the fading sum of the gradients, formula f07-heavy. w, g, m (...); the first m is 0.
 
     Returns:
         w and m, shape of w.
@@ -40,7 +62,7 @@ def momentum_heavy(w, g, m, rate: float, beta: float = 0.9) -> tuple[torch.Tenso
 
 
 def rmsprop_step(w, g, v, rate: float, beta2: float = 0.99, eps: float = EPS) -> tuple[torch.Tensor, torch.Tensor]:
-    """A step divided by the root of the running mean square of the gradients, formula f07-rms. The first v is 0.
+    """A step divided by the root of the running mean square of the gradients, formula f07-rms. w, g, v (...); the first v is 0.
 
     Returns:
         w and v, shape of w.
@@ -127,7 +149,7 @@ def best_heavy_ball(a: float, b: float) -> tuple[float, float]:
     Raises:
         ValueError: unless 0 < a ≤ b.
 
-    Source: Polyak (1964).
+    Source: Polyak (1964), Some methods of speeding up the convergence of iteration methods.
     """
     if not 0 < a <= b:
         raise ValueError(f"curvatures 0 < a ≤ b are needed, got {a} and {b}")
@@ -170,7 +192,7 @@ def walk(step: Callable, A: torch.Tensor, w: torch.Tensor, steps: int, bottom: t
 
 
 def clip_global_norm(grads: list[torch.Tensor], c: float) -> list[torch.Tensor]:
-    """min(1, c/‖g‖) g with ‖g‖ over all tensors together, formula f07-clip.
+    """min(1, c/‖g‖) g for each g of grads, with ‖g‖ over all tensors together, formula f07-clip. Shapes stay.
 
     Raises:
         ValueError: if c is not positive.

@@ -180,7 +180,8 @@ def fading_rate(gain: float, input_std: float = 0.5) -> float:
     Half of log10(g² E[σ'(z)²]) with normal z, whose variance q solves q = g² E[tanh(z)²] + input_std²:
     formula ch01-fading. It takes z as independent of the gradient.
 
-    Source: Pascanu, Mikolov and Bengio (2013) for the product; chapter f05 for the layer rule.
+    Source: Pascanu, Mikolov and Bengio (2013), On the difficulty of training recurrent neural networks, for the product; chapter f05
+    for the layer rule.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights = weights / weights.sum()  # of a normal number

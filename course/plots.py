@@ -9,6 +9,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.font_manager import fontManager
 
+__all__ = ["COLOURS", "DARK", "FONT", "INK", "SERIES", "heat_map", "save", "use"]
+
 FONT = Path(__file__).with_name("fonts") / "course-sans.ttf"
 
 COLOURS = {

@@ -1,4 +1,4 @@
-"""Position: sinusoids, rotations (RoPE), linear biases (ALiBi), buckets (T5), and what attention knows without them.
+"""Position: sinusoids, rotations (RoPE), linear biases (ALiBi), buckets (T5), and attention without any: chapter ch08.
 
 Row vectors throughout: a token is a row, so the rotation R acts as ``x @ R.T``.
 """
@@ -10,6 +10,27 @@ from functools import cache
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+__all__ = [
+    "SCHEMES",
+    "Attention",
+    "Block",
+    "PositionModel",
+    "alibi_bias",
+    "alibi_slopes",
+    "equivariance_gap",
+    "last_token_gap",
+    "layout_permutation",
+    "rope",
+    "rope_frequencies",
+    "rope_matrix",
+    "self_attention",
+    "sinusoid",
+    "sinusoid_offset",
+    "t5_bias",
+    "t5_bucket",
+    "wavelengths",
+]
 
 SCHEMES = ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
 
@@ -63,10 +84,12 @@ def _must_permute(permutation: torch.Tensor, n: int) -> None:
 def rope_frequencies(d_head: int, theta: float = 10_000.0) -> torch.Tensor:
     """ω_i = θ^(−2i/d_head), radians per position, (d_head / 2,) float64.
 
-    Su et al. 2021, section 3.2.2. `d_head` is the width that is rotated: that of one head.
+    `d_head` is the width that is rotated: that of one head.
 
     Raises:
         ValueError: if `d_head` is not a positive even number or `theta` is not above 0.
+
+    Source: Su et al. (2021), RoFormer: Enhanced Transformer with Rotary Position Embedding, section 3.2.2.
     """
     if d_head < 2 or d_head % 2:
         raise ValueError(f"d_head must be even, got {d_head}: RoPE turns pairs of dimensions")
@@ -86,7 +109,9 @@ def wavelengths(d_head: int, theta: float = 10_000.0) -> torch.Tensor:
 def sinusoid(positions: torch.Tensor, d_model: int, theta: float = 10_000.0) -> torch.Tensor:
     """PE(pos, 2i) = sin(pos·ω_i), PE(pos, 2i + 1) = cos(pos·ω_i). positions (T,) → (T, d_model) float64.
 
-    Vaswani et al. 2017, section 3.5. It is added to the embedding, so its width is d_model.
+    It is added to the embedding, so its width is d_model.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, section 3.5.
     """
     angles = positions.double()[:, None] * rope_frequencies(d_model, theta)  # (T, d_model / 2)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)  # (T, d_model)
@@ -105,7 +130,9 @@ def sinusoid_offset(k: float, d_model: int, theta: float = 10_000.0) -> torch.Te
 def rope_matrix(position: float, d_head: int, theta: float = 10_000.0) -> torch.Tensor:
     """R_m as a matrix, (d_head, d_head) float64: one 2 × 2 rotation by m·ω_i for each pair of neighbours.
 
-    Su et al. 2021, equation 15. Slow, and meant to be looked at; `rope` does the same without the zeros.
+    Slow, and meant to be looked at; `rope` does the same without the zeros.
+
+    Source: Su et al. (2021), RoFormer: Enhanced Transformer with Rotary Position Embedding, equation 15.
     """
     angles = position * rope_frequencies(d_head, theta)
     blocks = [torch.stack([torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])]) for a in angles]
@@ -134,7 +161,11 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10_000.0, layo
 
 
 def layout_permutation(d_head: int) -> torch.Tensor:
-    """0, 2, 4, …, 1, 3, 5, …: ``x[..., layout_permutation(d)]`` puts interleaved pairs into half-split order."""
+    """0, 2, 4, …, 1, 3, 5, …: ``x[..., layout_permutation(d)]`` puts interleaved pairs into half-split order: (d_head,).
+
+    Raises:
+        ValueError: if `d_head` is odd.
+    """
     if d_head < 2 or d_head % 2:
         raise ValueError(f"d_head must be even, got {d_head}")
     return torch.cat([torch.arange(0, d_head, 2), torch.arange(1, d_head, 2)])
@@ -144,12 +175,14 @@ def layout_permutation(d_head: int) -> torch.Tensor:
 
 
 def alibi_slopes(n_heads: int) -> torch.Tensor:
-    """m_h = 2^(−8h/H) for h = 1 … H, (H,) float64. Press et al. 2022, section 3.
+    """m_h = 2^(−8h/H) for h = 1 … H, (H,) float64.
 
     The authors' code uses another rule where H is not a power of two; this one is the paper's text.
 
     Raises:
         ValueError: if `n_heads` is not positive.
+
+    Source: Press, Smith and Lewis (2022), Train Short, Test Long, section 3.
     """
     if n_heads < 1:
         raise ValueError(f"n_heads must be at least 1, got {n_heads}")
@@ -167,12 +200,13 @@ def alibi_bias(n_heads: int, T: int, device: torch.device | str = "cpu") -> torc
 def t5_bucket(relative: torch.Tensor, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = False) -> torch.Tensor:
     """The bucket of each relative position j − i (key minus query): any shape of integers → int64.
 
-    Raffel et al. 2020, section 2.1, with the rule of the published code: half of the buckets hold one
-    distance each, the others grow by a constant factor up to `max_distance`, the last takes all that is
+    The rule is that of the published code: half of the buckets hold one distance each, the others grow by a constant factor up to `max_distance`, the last takes all that is
     beyond. One-sided, keys after the query are in bucket 0; two-sided, they have buckets of their own.
 
     Raises:
         ValueError: if there are too few buckets or `max_distance` is not above the single-distance part.
+
+    Source: Raffel et al. (2020), Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer, section 2.1.
     """
     sides = 2 if bidirectional else 1
     n_side = n_buckets // sides
@@ -230,6 +264,7 @@ class Attention(nn.Module):
                 self.qkv.weight[:d_model] /= math.sqrt(d_model // n_heads)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x (B, T, d_model) → (B, T, d_model)."""
         B, T, d_model = x.shape
         query, key, value = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)  # (B, H, T, d_head) each
         if self.scheme == "rope":
@@ -241,7 +276,7 @@ class Attention(nn.Module):
         return self.out(mixed.transpose(1, 2).reshape(B, T, d_model))  # (B, T, d_model)
 
     def bias(self, T: int, x: torch.Tensor) -> torch.Tensor | None:
-        """(H, T, T) for the schemes that add one to the scores, else None."""
+        """(H, T, T), on the device of x, for the schemes that add one to the scores; else None."""
         if self.scheme == "alibi":
             return alibi_bias(self.n_heads, T, x.device).to(x)
         return t5_bias(self.table, T).to(x) if self.scheme == "t5" else None
@@ -257,6 +292,7 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(d_model, 4 * d_model), nn.GELU(), nn.Linear(4 * d_model, d_model))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x (B, T, d_model) → (B, T, d_model)."""
         x = x + self.attention(self.norm_1(x))
         return x + self.mlp(self.norm_2(x))
 
@@ -283,6 +319,7 @@ class PositionModel(nn.Module):
         self.norm, self.unembed = nn.LayerNorm(d_model), nn.Linear(d_model, V, bias=False)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """ids (B, T) → logits (B, T, V)."""
         x = self.embed(ids)  # (B, T, d_model)
         positions = torch.arange(ids.shape[-1], device=ids.device)
         if self.scheme == "sinusoidal":

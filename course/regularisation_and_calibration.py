@@ -6,6 +6,21 @@ import torch
 
 from course.softmax_and_cross_entropy import cross_entropy, softmax
 
+__all__ = [
+    "bin_of",
+    "dropout",
+    "ece",
+    "ece_bound",
+    "fit_temperature",
+    "label_smooth",
+    "mlp_logits",
+    "nll",
+    "noisy_digits",
+    "reliability",
+    "top_label",
+    "train_mlp",
+]
+
 
 def dropout(x: torch.Tensor, rho: float, training: bool = True, generator: torch.Generator | None = None) -> torch.Tensor:
     """x times random factors of mean one, formula f08-dropout; x itself when not training.
@@ -139,7 +154,7 @@ def ece_bound(confidence: torch.Tensor, bins: int = 15) -> float:
 
 
 def nll(logits: torch.Tensor, classes: torch.Tensor, tau: float = 1.0) -> float:
-    """Mean surprise at temperature τ in nats: the cross-entropy of softmax(z/τ)."""
+    """Mean surprise at temperature τ in nats: the cross-entropy of softmax(z/τ). logits (N, K), classes (N,)."""
     return cross_entropy(logits.double() / tau, classes).item()
 
 
@@ -153,7 +168,7 @@ def fit_temperature(logits: torch.Tensor, classes: torch.Tensor) -> float:
     Raises:
         ValueError: if no positive temperature is best: when every verdict is right, or the logits are no better than chance.
 
-    Source: Guo et al. (2017), On Calibration of Modern Neural Networks; Platt (1999) for two classes.
+    Source: Guo et al. (2017), On Calibration of Modern Neural Networks; for two classes it is Platt's method.
     """
     z = logits.double()
     true = z.gather(1, classes[:, None]).squeeze(1)  # (N,)

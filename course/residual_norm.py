@@ -161,7 +161,8 @@ def random_blocks(L: int, d_model: int, seeds: list[int], dtype: torch.dtype = t
 
 
 def parts_of(p: dict[str, Tensor], causal: bool = False) -> list[Callable]:
-    """The two branches of a block from its matrices: attention with one head, and the feed-forward network."""
+    """The two branches of a block from its matrices p, (R, 1, n_in, n_out) each: attention with one head, and the feed-forward
+    network; both take and give (R, B, T, d_model)."""
 
     def attention(x: Tensor) -> Tensor:
         query, key, value = (x @ p[name] for name in ("W_q", "W_k", "W_v"))  # (R, B, T, d_model)
@@ -184,9 +185,12 @@ def streams(
     """The stream in front of the first block and behind each: L + 1 tensors (R, B, T, d_model).
 
     Args:
+        x: (R, B, T, d_model), what goes into the first block.
+        blocks: the matrices of each, as `random_blocks` gives them.
         placement: of the norm: "pre", "post" or "none".
         skip: whether a branch is added to the stream or replaces it.
         ffn: whether blocks have a feed-forward network, or attention only.
+        causal: whether a token sees no later one.
 
     Raises:
         ValueError: if the placement is another.

@@ -5,6 +5,8 @@ Every function works on the last dimension: logits (..., V) are V scores for eac
 
 import torch
 
+__all__ = ["brier", "cross_entropy", "entropy", "log_softmax", "logsumexp", "softmax", "softmax_jacobian"]
+
 
 def logsumexp(x: torch.Tensor) -> torch.Tensor:
     """ln Σ_j exp(x_j), formula f03-lse: the largest score is taken out first, so that nothing overflows.
@@ -55,8 +57,8 @@ def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
         TypeError: if `logits` does not hold floats.
         ValueError: if `tau` is not positive.
 
-    Source: Bridle (1990); the exponential weights are Boltzmann's and Gibbs'. Shifted and divided, as
-    Blanchard, Higham and Higham (2021) advise: exp(z − logsumexp(z)) is less accurate.
+    Source: Bridle (1990), Probabilistic Interpretation of Feedforward Classification Network Outputs; the exponential weights are
+    Boltzmann's and Gibbs'. Shifted and divided, as Blanchard, Higham and Higham (2021) advise: exp(z − logsumexp(z)) is less accurate.
     """
     powers = _shifted(logits, tau).exp()  # (..., V)
     return powers / powers.sum(dim=-1, keepdim=True)  # (..., V)

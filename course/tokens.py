@@ -1,9 +1,10 @@
-"""Tokens: bytes, pre-tokens, and byte-pair merges.
+"""Bytes, pre-tokens and byte-pair merges: chapter ch02.
 
-Byte-pair merges for words are from Sennrich, Haddow and Birch (2016), sections 3.1 and 3.2 (arXiv:1508.07909);
-a base of 256 bytes and the cut into pre-tokens are from GPT-2 (Radford et al. 2019, section 2.2).
-A token is a number: ids 0 … 255 are the byte values, id 256 + i is what merge i makes,
-special tokens come last.
+A token is a number: ids 0 … 255 are the byte values, id 256 + i is what merge i makes, special tokens come last.
+
+Source: Sennrich, Haddow and Birch (2016), Neural Machine Translation of Rare Words with Subword Units, sections 3.1 and 3.2,
+for merges in words; Radford et al. (2019), Language Models are Unsupervised Multitask Learners, section 2.2, for a base of 256
+bytes and the cut into pre-tokens.
 """
 
 import csv
@@ -14,6 +15,26 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from course.data import HERE
+
+__all__ = [
+    "BYTES",
+    "PIECES",
+    "Pair",
+    "bits_per_byte",
+    "bpe_decode",
+    "bpe_encode",
+    "bpe_train",
+    "bpe_word",
+    "bpe_word_by_heap",
+    "byte_encode",
+    "merge_pair",
+    "pair_counts",
+    "parallel",
+    "pretokenize",
+    "special_encode",
+    "tokens_per_byte",
+    "vocabulary",
+]
 
 Pair = tuple[int, int]
 
@@ -30,18 +51,6 @@ PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\
 def byte_encode(text: str) -> list[int]:
     """The UTF-8 bytes of `text`, each a number from 0 to 255."""
     return list(text.encode("utf-8"))
-
-
-def byte_decode(ids: list[int], errors: str = "strict") -> str:
-    """The text whose UTF-8 bytes are `ids`.
-
-    Args:
-        errors: "strict" raises on bytes that are not UTF-8, "replace" writes U+FFFD for them.
-
-    Raises:
-        ValueError: if an id is not a byte, or (strict) if the bytes are not UTF-8.
-    """
-    return bytes(ids).decode("utf-8", errors)
 
 
 def pretokenize(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Training a language model: pairs from a text, the loss, what to compare it with, and how to spend compute."""
+"""Training a language model: pairs from a text, the loss, what to compare it with, how to spend compute: chapter ch11."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,23 @@ from torch.nn import functional as F
 
 from course.optimisers_and_schedules import cosine
 from course.softmax_and_cross_entropy import log_softmax
+
+__all__ = [
+    "IGNORED",
+    "PUBLISHED",
+    "REFIT",
+    "Law",
+    "bigram",
+    "chinchilla_loss",
+    "chinchilla_opt",
+    "fit",
+    "held_out_loss",
+    "lm_loss",
+    "make_pairs",
+    "overlap",
+    "perplexity",
+    "unigram",
+]
 
 IGNORED = -100  # a target that does not count, as in torch's cross_entropy
 
@@ -56,7 +73,7 @@ def lm_loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
 
 
 def perplexity(nats: Tensor) -> float:
-    """e to the mean of the tokens' −ln p, formula ch11-text-perplexity. It is infinite if a token had the probability 0.
+    """e to the mean of the tokens' −ln p, formula ch11-text-perplexity: nats (N,). It is infinite if a token had the probability 0.
 
     Raises:
         ValueError: if there is no token.
@@ -70,13 +87,13 @@ def perplexity(nats: Tensor) -> float:
 
 
 def unigram(ids: Tensor, V: int) -> Tensor:
-    """ln p of each token by its count, plus one: (V,) in float64."""
+    """ln p of each token by its count, plus one: ids (N,) → (V,) in float64."""
     counts = torch.bincount(ids, minlength=V).double() + 1  # (V,)
     return (counts / counts.sum()).log()
 
 
 def bigram(ids: Tensor, V: int) -> Tensor:
-    """ln p of the next token, a row for each present one: (V, V) in float64.
+    """ln p of the next token, a row for each present one: ids (N,) → (V, V) in float64.
 
     The counts of pairs, plus one count a row that is shared out as `unigram` says.
     """
@@ -85,7 +102,7 @@ def bigram(ids: Tensor, V: int) -> Tensor:
 
 
 def overlap(learned: Tensor, held: Tensor, n: int) -> float:
-    """The share of the held-out runs of n tokens that occur in the training text too.
+    """The share of the held-out runs of n tokens that occur in the training text too: learned (N,), held (M,).
 
     Raises:
         ValueError: if n is not positive or the held-out text has no run of n tokens.
@@ -134,7 +151,7 @@ def fit(
 
 @torch.no_grad()
 def held_out_loss(model: nn.Module, ids: Tensor, T: int = 32) -> float:
-    """The mean loss over all windows of a text, in nats a token."""
+    """The mean loss over all windows of T tokens of a text, in nats a token: ids (N,)."""
     inputs, targets = make_pairs(ids, T)  # (n, T)
     return lm_loss(model(inputs), targets).item()
 

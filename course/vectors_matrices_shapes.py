@@ -6,6 +6,22 @@ compared with torch's own operations. Vectors are rows; a matrix has the shape (
 
 import torch
 
+__all__ = [
+    "check_shapes",
+    "inner",
+    "kron",
+    "kron_col",
+    "kron_row",
+    "matmul",
+    "norm",
+    "offset",
+    "rvec",
+    "trace",
+    "trace_vec",
+    "transpose",
+    "vec",
+]
+
 
 def norm(v: torch.Tensor) -> torch.Tensor:
     """The length ‖v‖ = √Σ v_i², formula f01-norm.
@@ -99,10 +115,10 @@ def trace(A: torch.Tensor) -> torch.Tensor:
 def vec(A: torch.Tensor) -> torch.Tensor:
     """The columns of A (m, n) under one another: (m·n,), column by column.
 
-    Source: Henderson and Searle (1981), The vec-permutation matrix.
-
     Raises:
         ValueError: if A is no matrix.
+
+    Source: Henderson and Searle (1981), The vec-permutation matrix.
     """
     _matrix(A)
     return A.T.reshape(-1)  # (n·m,)

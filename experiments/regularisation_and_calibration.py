@@ -49,12 +49,13 @@ def calibrate(noise: float, way: str, seed: int) -> dict[str, float]:
     return found
 
 
-def interval(values) -> dict[str, float]:
-    """Mean and half width of its 95% interval over seeds."""
-    return dict(zip(("mean", "half_width"), data.interval(values, 4), strict=True))
+def interval(values: list[float]) -> dict:
+    """The values over seeds, their mean and the half width of its 95% interval."""
+    mean, half = data.interval(values, 4)
+    return {"mean": mean, "half_width": half, "runs": [round(x, 4) for x in values]}
 
 
-def change(runs: dict, one: tuple, other: tuple) -> dict[str, float]:
+def change(runs: dict, one: tuple, other: tuple) -> dict:
     """Mean difference of two figures, each (noise, way, name), seed by seed."""
     return interval([a[one[2]] - b[other[2]] for a, b in zip(runs[one[:2]], runs[other[:2]], strict=True)])
 

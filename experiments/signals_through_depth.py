@@ -51,6 +51,7 @@ def row(width: int, depth: int, values: np.ndarray) -> dict:
         "mean": mean,
         "mean_half_width": mean_half,
         "theory": 5 * depth / width,
+        "runs": [round(float(x), 4) for x in values],
     }
 
 

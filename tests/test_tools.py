@@ -177,7 +177,7 @@ BEFORE_A_COMMAND = {";", "&&", "||", "|", "(", "$(", "{", "!", "if", "then", "el
 
 def commands(line: str) -> list[str]:
     """The programs that a line of shell starts."""
-    line = re.sub(r"\$\((CURDIR|BIN|PYTHON|NOTEBOOKS|MAKEFILE_LIST)\)", r"$\1", line)  # make's variables
+    line = re.sub(r"\$\(([A-Z_]+)\)", r"$\1", line)  # make's variables
     line = re.sub(r"\$\{[^}]*\}|\$\(\([^)]*\)\)", "$VALUE", line)
     line = line.replace('"$(', '"\n$(')  # a command inside quotes is a command
     words = re.findall(r"""'[^']*'|\$\(|&&|\|\||[;|(){}!]|(?:"[^"\n]*"|[^\s;|(){}])+""", line)
@@ -234,7 +234,7 @@ ENTRIES = [
     *(f"{program} -v" for program in ("pdfinfo", "pdftotext")),
     "java -version",
     "make help",
-    "make --dry-run test arithmetics demo book pdf epub lab",
+    "make --dry-run test arithmetics demo book pdf epub lab newest dist audit",
     "bash .ci/python",
     "python -m book.tools node bash",
     "python -m book.proofs --help",

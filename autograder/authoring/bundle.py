@@ -15,7 +15,7 @@ WHEN = (2020, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 README = """# The Mathematics of Transformers
 
-{count} chapters as notebooks. Unpack this folder anywhere, then, inside it:
+{count} chapters as notebooks, version {version} of the course. Unpack this folder anywhere, then, inside it:
 
 ```
 python3 -m venv .venv
@@ -62,7 +62,7 @@ def bundle(chapters: list[Chapter], target: Path) -> int:
             if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(root).parts):
                 files[path.relative_to(root).as_posix()] = path.read_bytes()
     names = "\n".join(f"- `chapters/{c.stem}/{c.stem}.ipynb`: {c.title}" for c in chapters)
-    files["README.md"] = README.format(count=len(chapters), chapters=names).encode()
+    files["README.md"] = README.format(count=len(chapters), version=read_project(root)["version"], chapters=names).encode()
     settings = [path for path in files if path.startswith("jupyter/")]
     files["pyproject.toml"] = student_project(root, settings).encode()
     files["environment.yml"] = (root / "environment.yml").read_bytes()
@@ -88,9 +88,14 @@ def bundle(chapters: list[Chapter], target: Path) -> int:
     return len(files)
 
 
+def read_project(root: Path) -> dict:
+    """What pyproject.toml says of the project: its name, version and dependencies."""
+    return tomllib.loads((root / "pyproject.toml").read_text())["project"]
+
+
 def student_project(root: Path, settings: list[str]) -> str:
     """A pyproject.toml with the course package, what students need, and settings for the JupyterLab of their environment."""
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    project = read_project(root)
     tool = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = sorted({str(Path(path).parent) for path in settings})
     lines = [

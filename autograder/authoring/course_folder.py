@@ -4,21 +4,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.nbgraderformat import ValidationError
 from nbgrader.nbgraderformat import read as read_nbgrader
 from nbgrader.nbgraderformat.common import SchemaMismatchError
-from traitlets.config import Config
-from traitlets.utils.importstring import import_item
 
 from autograder.authoring.chapters import Chapter
 from autograder.authoring.release import course_config
 from autograder.errors import CourseError
-
-# What changes no cell that is graded, or would need a kernel or a gradebook.
-SKIPPED = ("IncludeHeaderFooter", "InstantiateTests", "CheckCellMetadata", "SaveCells")
 
 
 @dataclass(frozen=True)
@@ -75,29 +69,3 @@ def sheets(root: Path, assignment: str) -> list[Chapter]:
         there = sorted({path.parent.name for path in root.glob(str(everything.relative_to(root) / "*.ipynb"))})
         raise CourseError(f"no assignment {assignment!r} in {root}; there are: {', '.join(there) or 'none'}")
     return [Sheet(root, assignment, name) for name in names]
-
-
-@dataclass(frozen=True)
-class Release:
-    """A source notebook on its way to the students, made in memory as `nbgrader generate_assignment` does.
-
-    `registered` is what the gradebook knows (solutions cleared, hidden tests in place), `released` what students get.
-    """
-
-    registered: NotebookNode
-    released: NotebookNode
-
-    @classmethod
-    def of(cls, chapter: Chapter, config: Config | None = None) -> "Release":
-        from nbgrader.converters import GenerateAssignment
-
-        config = course_config(chapter.root) if config is None else config
-        notebook, registered = nbformat.from_dict(chapter.notebook), None
-        resources = {"nbgrader": {"notebook": chapter.name, "assignment": chapter.stem}}
-        for step in GenerateAssignment(config=config).preprocessors:
-            step = import_item(step) if isinstance(step, str) else step
-            if step.__name__ == "SaveCells":
-                registered = nbformat.from_dict(notebook)
-            elif step.__name__ not in SKIPPED:
-                notebook, resources = step(config=config)(notebook, resources)
-        return cls(registered or notebook, notebook)

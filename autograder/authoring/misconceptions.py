@@ -11,7 +11,7 @@ from course import checks
 from course.checks.words import where_to_read
 
 FURTHER = 2  # observations on other numbers of each of the last calls
-LEAST_OF_TRUTHS = 3  # verdicts that must tell a mistake from a right answer, where all are True or False: these say little
+LEAST_OF_TRUTHS = 3  # verdicts that must have been wrong, where all are True or False: these say little
 
 
 def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: dict) -> Answer | None:
@@ -25,14 +25,16 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
         answers: of this exercise or of the whole chapter.
         namespace: the names of the test's notebook; it is not changed.
     """
-    probes = list(exercise.probes)
+    probes = sorted(exercise.probes, key=lambda probe: not probe.failed)  # most other mistakes differ where this one failed
     names = list(dict.fromkeys(probe.name for probe in probes))
     if not names or exercise.missing:
         return None  # what is not there is no mistake
+    truths = all(isinstance(p.seen, checks.Returned) and isinstance(p.seen.value, bool) for p in probes)
+    if truths and sum(probe.failed for probe in probes) < LEAST_OF_TRUTHS:
+        return None
     returned = any(isinstance(probe.seen, checks.Returned) for probe in probes)
-    known = [(answer, found) for answer in answers if (found := _defined(answer, tuple(names), exercise, namespace)) is not None]
-    wrong = [(answer, found) for answer, found in known if not answer.right]
-    right = next((found for answer, found in known if answer.right), None)
+    mistakes = [answer for answer in answers if not answer.right]
+    wrong = [(answer, found) for answer in mistakes if (found := _defined(answer, tuple(names), exercise, namespace)) is not None]
 
     def differs(found: dict, probe: checks.Probe, exactly: bool = False) -> bool:
         try:
@@ -49,13 +51,8 @@ def misconception(exercise: checks.Exercise, answers: list[Answer], namespace: d
     ((answer, found),) = alike
     if all(probe.observe is checks.Returned for probe in probes):
         return answer  # what was written down is what it is
-    again = [probe.again(seed) for probe in [p for p in probes if p.again is not None][-2:] for seed in range(FURTHER)]
-    if any(differs(found, probe) for probe in again):
-        return None
-    truths = all(isinstance(p.seen, checks.Returned) and isinstance(p.seen.value, bool) for p in probes)
-    if truths and right is not None and 0 < sum(differs(right, probe) for probe in probes) < LEAST_OF_TRUTHS:
-        return None
-    return answer
+    again = [probe.again(seed) for probe in [p for p in exercise.probes if p.again is not None][-2:] for seed in range(FURTHER)]
+    return None if any(differs(found, probe) for probe in again) else answer
 
 
 def _defined(answer: Answer, names: tuple[str, ...], exercise: checks.Exercise, namespace: dict) -> dict | None:

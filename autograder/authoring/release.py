@@ -1,25 +1,26 @@
-"""From `source/` to `release/` through nbgrader, checked for leaks and for staleness."""
+"""From `source/` to `release/` by nbgrader's steps, checked for leaks and for staleness."""
 
-import glob
-import logging
-import os
 import shutil
-import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from nbgrader.converters import GenerateAssignment
+from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import find_all_files
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
+from traitlets.utils.importstring import import_item
 
+from autograder.authoring.answers import load
 from autograder.authoring.chapters import Chapter, regions, without_regions
 from autograder.authoring.scoring import shown_scores
 from autograder.errors import CourseError
 
 SHORT = 12  # characters; shorter lines stand everywhere and tell nothing
 HIDDEN = ("HIDDEN TESTS", "SOLUTION", "MARK SCHEME")
+UNGRADED = ("IncludeHeaderFooter", "InstantiateTests", "CheckCellMetadata")
 
 
 def course_config(root: Path) -> Config:
@@ -36,78 +37,81 @@ def default_database(root: Path) -> str:
     return CourseDirectory(config=course_config(root)).db_url
 
 
-def generate(chapter: Chapter, release: Path, db_url: str) -> Path:
-    """Make the student's notebook of a chapter below `release` and register its cells in a gradebook.
+@dataclass(frozen=True)
+class Release:
+    """A source notebook on its way to the students, made in memory by nbgrader's own steps.
 
-    Returns:
-        The folder that was written.
-
-    Raises:
-        CourseError: if nbgrader cannot make it; the message has nbgrader's own words.
+    `registered` is what the gradebook knows (solutions cleared, hidden tests in place), `released` what students get.
     """
-    os.environ["PATH"] = os.pathsep.join(
-        [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    )  # nbgrader calls alembic by name
-    config = course_config(chapter.root)
-    config.CourseDirectory.assignment_id = chapter.stem
-    config.CourseDirectory.release_directory = str(release)
-    config.CourseDirectory.db_url = db_url
-    config.GenerateAssignment.force = True
-    said = _Said()
-    with tempfile.TemporaryDirectory(prefix="course-") as scratch:
-        root = chapter.root
-        if glob.escape(str(root)) != str(root):  # nbgrader takes the folder's own name for a pattern
-            root = Path(scratch, "course")
-            root.symlink_to(chapter.root.resolve())
-        config.CourseDirectory.root = str(root)
-        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
-        converter.log = said.logger
-        try:
-            converter.start()
-        except (Exception, SystemExit) as error:
-            raise CourseError(f"{chapter.stem}: nbgrader could not make the release: {error}\n{said.text}") from error
-    return release / chapter.stem
+
+    registered: NotebookNode
+    released: NotebookNode
+
+    @classmethod
+    def of(cls, chapter: Chapter, config: Config | None = None, whole: bool = False) -> "Release":
+        """Take the steps of the configuration's `GenerateAssignment`, but for the one that writes the gradebook.
+
+        Args:
+            whole: with the steps that change no cell that is graded, or need a kernel.
+
+        Raises:
+            CourseError: if a step cannot be taken; the message has nbgrader's own words.
+        """
+        from nbgrader.converters import GenerateAssignment  # takes longer to load than most commands
+
+        config = course_config(chapter.root) if config is None else config
+        notebook, registered = nbformat.from_dict(chapter.notebook), None
+        resources = {"nbgrader": {"notebook": chapter.name, "assignment": chapter.stem}}
+        for step in GenerateAssignment(config=config).preprocessors:
+            step = import_item(step) if isinstance(step, str) else step
+            if step.__name__ == "SaveCells":
+                registered = nbformat.from_dict(notebook)
+            elif whole or step.__name__ not in UNGRADED:
+                try:
+                    notebook, resources = step(config=config)(notebook, resources)
+                except Exception as error:
+                    raise CourseError(f"{chapter.stem}: nbgrader could not make the release: {error}") from error
+        return cls(registered or notebook, notebook)
+
+    def write(self, chapter: Chapter, folder: Path) -> None:
+        """Write what students get into an empty folder: the notebook, and the files beside its source that are not ignored."""
+        places = CourseDirectory(config=course_config(chapter.root))
+        source = chapter.path.parent
+        for name in find_all_files(str(source), [*places.ignore, "*.ipynb"]):
+            target = folder / Path(name).relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(name, target)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{chapter.name}.ipynb").write_text(nbformat.writes(self.released) + "\n", encoding="utf-8")
 
 
-class _Said(logging.Handler):
-    """Keeps nbgrader's log for the case that something goes wrong."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.lines = []
-        self.logger = logging.Logger("nbgrader", logging.INFO)
-        self.logger.addHandler(self)
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
-
-
-def release(chapter: Chapter) -> None:
+def release(chapter: Chapter) -> Release:
     """Write `release/<chapter>/`.
 
     Raises:
-        CourseError: if it would leak, or a test shows its score where it should end in it; nothing is replaced then.
+        CourseError: if it cannot be made, would leak, or a test shows its score where it should end in it; nothing is
+            replaced then.
     """
     if told := shown_scores(chapter.notebook):
         raise CourseError("\n".join(told))
+    made = Release.of(chapter, whole=True)
     with tempfile.TemporaryDirectory() as scratch:
-        made = generate(chapter, Path(scratch) / "release", default_database(chapter.root))
-        if found := leaks(chapter, made):
+        folder = Path(scratch, chapter.stem)
+        made.write(chapter, folder)
+        if found := leaks(chapter, folder):
             raise CourseError(f"{chapter.stem}: the release would leak:\n" + "\n".join(found))
         target = chapter.release.parent
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(made, target)
+        shutil.copytree(folder, target)
+    return made
 
 
 def stale(chapter: Chapter) -> list[str]:
     """The files of `release/<chapter>/` that are not what `source/` makes today."""
     with tempfile.TemporaryDirectory() as scratch:
-        made = generate(chapter, Path(scratch) / "release", f"sqlite:///{scratch}/gradebook.db")
-        return _different(made, chapter.release.parent)
+        folder = Path(scratch, chapter.stem)
+        Release.of(chapter, whole=True).write(chapter, folder)
+        return _different(folder, chapter.release.parent)
 
 
 def _different(made: Path, there: Path) -> list[str]:
@@ -141,8 +145,6 @@ def secrets(chapter: Chapter) -> dict[str, str]:
 
     A line that also stands in the chapter for all to read is no secret.
     """
-    from autograder.authoring.answers import load  # imports torch, which nbgrader's server need not
-
     cells = chapter.notebook.cells
     public, found = public_lines(chapter), {}
     for cell in cells:

@@ -15,7 +15,6 @@ from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solut
 
 from autograder.authoring.chapters import grade_id
 
-POLICIES = ("fair", "compat")
 NUMBER = re.compile(
     r"(?:(?:\w+\.)*\w+\(\[*)?"  # np.float64( array([ tensor(
     r"(?P<number>[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf))"

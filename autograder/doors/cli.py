@@ -27,12 +27,28 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
+import autograder
 from autograder.authoring.chapters import Chapter, find_chapters, find_root
 from autograder.errors import CourseError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Release, check and grade the chapters of the course, beside nbgrader."
 )
+
+
+def show_version(wanted: bool):
+    if wanted:
+        typer.echo(f"autograder {autograder.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which version this is, and end.")
+    ] = False,
+):
+    pass
 
 
 def plain_console(**given) -> Console:
@@ -104,16 +120,36 @@ def run(names: Chapters = None, root: Root = None):
 
 
 @app.command()
+def new(
+    stem: Annotated[str, typer.Argument(help="Such as ch13_attention_maps; its title is in book/reference/chapters.yml.")],
+    root: Root = None,
+):
+    """Make the skeleton of a chapter in every place that a chapter touches (for authors)."""
+    from autograder.authoring.skeleton import new as make
+
+    try:
+        folder = root or find_root()
+        for path in make(folder, stem):
+            console.print(str(path.relative_to(folder)), highlight=False, soft_wrap=True)
+    except CourseError as error:
+        stop(error)
+    console.print(f"next: autograder run {stem.partition('_')[0]}, make tables, autograder release {stem.partition('_')[0]}")
+
+
+@app.command()
 def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     """Try every right and wrong answer of answers.py on the tests of the chapters (for authors).
 
     Right answers must get full points; wrong ones must lose points of their exercise, and the
     feedback must name the misconception. Exits with 1 on any miss.
     """
+    from autograder.authoring.skeleton import missing
+
     chapters = chosen(names, root)
     table = Table(Column("exercise", no_wrap=True), "right\naccepted", "wrong\nrejected", "misconceptions\nnamed", "seconds")
     start, found = time.perf_counter(), []
-    misses, context = [], multiprocessing.get_context("forkserver")
+    misses = [(chapter.stem, told) for chapter in chapters for told in missing(chapter)]
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.doors.warm"])
     with progress() as bar, ProcessPoolExecutor(min(jobs, len(chapters) or 1), mp_context=context) as pool:
         task = bar.add_task("checking", total=len(chapters))
@@ -198,13 +234,13 @@ def release(
     dry_run: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a release is stale.")] = False,
 ):
     """Make the students' notebooks, release/, from source/."""
-    from autograder.authoring.release import release as make
     from autograder.authoring.release import stale
+    from autograder.grading.gradebook import publish
 
     for chapter in chosen(names, root):
         try:
             if not dry_run:
-                make(chapter)
+                publish(chapter)
                 console.print(f"{chapter.stem}: written to {chapter.release.parent.relative_to(chapter.root)}")
             elif changed := stale(chapter):
                 stop(f"{chapter.stem}: stale ({', '.join(changed)}); run autograder release {chapter.id}", 1)

@@ -24,7 +24,8 @@ import nbformat
 from distributed import Client, WorkerPlugin, get_worker, wait
 
 from autograder.authoring.chapters import Chapter
-from autograder.authoring.course_folder import Release, Sheet
+from autograder.authoring.course_folder import Sheet
+from autograder.authoring.release import Release
 from autograder.errors import CourseError
 from autograder.grading.address import environment
 from autograder.grading.submission import Graded, Options, Taken, failed, grade_submission

@@ -21,7 +21,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum, Float, default
 
-from autograder.authoring.course_folder import Release, Sheet
+from autograder.authoring.course_folder import Sheet
+from autograder.authoring.release import Release
 from autograder.doors import ask
 from autograder.grading.merge import merge, read_submission
 from autograder.grading.submitted import received, stage

@@ -30,7 +30,7 @@ from autograder.errors import CourseError, SandboxError
 from autograder.limits import Limits
 from autograder.wire import frames
 
-__all__ = ["Limits", "run_notebook", "warm_up"]
+__all__ = ["Limits", "run_notebook"]
 
 GRACE = 15.0  # seconds that the tests' side has beyond the limits before it is ended
 RESTARTS = 3  # of the tests' side in one notebook
@@ -214,12 +214,6 @@ def _kind(cell: NotebookNode) -> str:
 
 
 # ---------------------------------------------------------------- templates
-
-
-def warm_up(sandbox: str = "full") -> None:
-    """Start both templates, without waiting for them."""
-    student_template(sandbox)
-    tests_base()
 
 
 def student_template(sandbox: str) -> Template:

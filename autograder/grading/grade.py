@@ -18,7 +18,7 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 
 from autograder.authoring.chapters import Chapter
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.errors import CourseError
 from autograder.grading import rerun
 from autograder.grading.address import source_of

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import (
     Assignment,
@@ -30,7 +31,7 @@ from nbgrader.api import (
     SubmittedNotebook,
     new_uuid,
 )
-from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from nbgrader.utils import compute_checksum, is_grade, is_solution
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.engine import make_url
@@ -46,8 +47,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.orm import Session
 
 from autograder.authoring.chapters import Chapter, exercise_id, grade_id
-from autograder.authoring.course_folder import Release
-from autograder.authoring.release import course_config, default_database, generate
+from autograder.authoring.release import Release, course_config, default_database, release
 from autograder.errors import CourseError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -111,10 +111,15 @@ def opened(db_url: str) -> Gradebook:
     here = str(Path(sys.executable).parent)
     if here not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = os.pathsep.join([here, os.environ.get("PATH", "")])
+    return Gradebook(_url(db_url))
+
+
+def _url(db_url: str) -> str:
+    """A gradebook's address, with patience for other writers where it is a file."""
     url = make_url(db_url)
     if url.get_backend_name() == "sqlite" and "timeout" not in url.query:
         url = url.update_query_dict({"timeout": str(PATIENCE)})
-    return Gradebook(url.render_as_string(hide_password=False))
+    return url.render_as_string(hide_password=False)
 
 
 @dataclass(frozen=True)
@@ -186,8 +191,26 @@ class Book:
         if known == wanted and self._points(chapter) == points:
             return
         self._layouts.pop(chapter.stem, None)
-        with told(self.db_url), _scratch() as scratch:
-            generate(chapter, scratch, self.db_url)
+        with told(self.db_url):
+            self._save(chapter, release)
+
+    def _save(self, chapter: Chapter, release: Release) -> None:
+        """As `nbgrader generate_assignment` writes an assignment's cells into the gradebook."""
+        there = {path.stem for path in chapter.path.parent.glob("*.ipynb")}
+        with opened(self.db_url) as gradebook:
+            assignment = gradebook.update_or_create_assignment(chapter.stem)
+            gone = {notebook.name for notebook in assignment.notebooks} - there
+            if gone and assignment.submissions:
+                raise CourseError(
+                    f"{chapter.stem}: {', '.join(sorted(gone))} cannot be taken away: there are submissions already"
+                )
+            for name in gone:
+                gradebook.remove_notebook(name, chapter.stem)
+        resources = {"nbgrader": {"notebook": chapter.name, "assignment": chapter.stem, "db_url": _url(self.db_url)}}
+        try:
+            SaveCells(config=course_config(self.root)).preprocess(nbformat.from_dict(release.registered), resources)
+        except RuntimeError as error:
+            raise CourseError(f"{chapter.stem}: {error}") from error
 
     def _points(self, chapter: Chapter) -> dict[str, float]:
         with self.session():
@@ -356,9 +379,12 @@ class Book:
                         yield submission.student.id, exercise, grades[exercise].score, grades[exercise].max_score
 
 
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    import tempfile
+def publish(chapter: Chapter) -> None:
+    """Write `release/<chapter>/`, and make the gradebook know its cells.
 
-    with tempfile.TemporaryDirectory(prefix="release-") as folder:
-        yield Path(folder)
+    Raises:
+        CourseError: if the release cannot be made or would leak; nothing is replaced then.
+    """
+    made = release(chapter)
+    with Book(chapter.root) as book:
+        book.register(chapter, made)

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum, is_grade, is_solution
 
 from autograder.authoring.chapters import Chapter, bound_names, grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.grading.pruned import Damaged, TooLarge, pruned
 
 LARGEST = 50_000_000  # bytes of a submitted notebook without its outputs

@@ -11,7 +11,7 @@ from nbformat import NotebookNode, v4
 from nbgrader.utils import is_grade
 
 from autograder.authoring.chapters import Chapter, grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.authoring.scoring import points
 from autograder.engine.supervisor import run_notebook
 from autograder.grading.address import fingerprint

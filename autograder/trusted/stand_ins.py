@@ -135,7 +135,7 @@ class RemoteModule(torch.nn.Module, metaclass=RemoteType):
         return self._session.ask("copy", self)
 
 
-def operator(name: str):
+def operator_of(name: str):
     """The method of a stand-in that asks for an operator."""
 
     def method(self, *args):
@@ -182,7 +182,7 @@ def unknown_class(name: str) -> type:
 
 
 def _iteration() -> dict:
-    return {"__iter__": lambda self: self, "__next__": operator("next")}
+    return {"__iter__": lambda self: self, "__next__": operator_of("next")}
 
 
 def base_of(kind) -> type | None:

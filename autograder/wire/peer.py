@@ -316,7 +316,10 @@ class Peer:
             self.nested -= 1
             if dtype != usual:
                 torch.set_default_dtype(usual)
-        self.write(*answer)
+        try:
+            self.write(*answer)
+        except WireError as error:  # nothing was written
+            self.write(*self.failed(ValueError(f"the result cannot be handed over: {error}")))
 
     def guarded(self, what: str, decoder: Decoder, values, inputs):
         """The frame that answers a question, whatever happens on the way."""

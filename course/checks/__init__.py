@@ -57,7 +57,12 @@ __all__ = [
 
 
 def check(answer=None, /, **named):
-    """Start a check of a function or class, ``check(f)``, or of a named value, ``check(scores=scores)``."""
+    """Start a check of a function or class, ``check(f)``, or of a named value, ``check(scores=scores)``.
+
+    Raises:
+        TypeError: if it is given both, or several values.
+        CheckFailed: if what should be a function is none.
+    """
     if named:
         if answer is not None or len(named) != 1:
             raise TypeError("check takes one function or class, or one named value: check(f) or check(name=value)")

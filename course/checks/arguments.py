@@ -9,6 +9,8 @@ import torch
 
 from course.checks.numbers import is_float
 
+__all__ = ["comparable", "copy_of", "leaves", "map_leaves", "other_numbers", "seed_all"]
+
 
 def map_leaves(f, x, *others):
     """The tree of `f(leaf, …)`, of one tree or of several of the same form."""

@@ -6,6 +6,8 @@ from course.checks.arguments import copy_of, leaves, map_leaves
 from course.checks.comparing import difference
 from course.checks.outcomes import CheckFailed
 
+__all__ = ["AUTOGRAD", "changed_in_autograd", "gradients", "in_autograd"]
+
 AUTOGRAD = "requires_grad", "grad"
 """What autograd keeps with a tensor beside its values."""
 
@@ -24,7 +26,7 @@ def changed_in_autograd(before: list[tuple], after: list[tuple]) -> str | None:
 
 
 def gradients(answer, args, kwargs) -> list[torch.Tensor]:
-    """The gradients of a random sum of the results with respect to each float tensor argument, in float64.
+    """The gradients of a random sum of the results with respect to each float tensor argument, in float64: any shape, as theirs is.
 
     Raises:
         CheckFailed: if autograd does not see the arguments in the result.

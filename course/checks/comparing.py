@@ -10,6 +10,8 @@ from course.checks.arguments import copy_of, leaves, map_leaves, seed_all
 from course.checks.numbers import as_number, as_numpy, as_truth, eps_of, is_float, largest_gap, magnitude, widened
 from course.checks.words import dtype_of, figure, kind_of, shape_of, short, show
 
+__all__ = ["SAFETY", "allowed_gaps", "difference", "like", "simple"]
+
 SAFETY = 8  # times the error that rounding the inputs alone can cause
 
 

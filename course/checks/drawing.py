@@ -9,6 +9,8 @@ import torch
 
 from course.checks.exercise import Exercise
 
+__all__ = ["Draw", "draw"]
+
 
 class Draw:
     """Random inputs of one test case. Every draw has its own seed."""
@@ -30,19 +32,19 @@ class Draw:
         return self.random.choice(list(options))
 
     def normal(self, *shape: int, mean: float = 0.0, std: float = 1.0, dtype=torch.float32) -> torch.Tensor:
-        """A tensor of independent normal numbers."""
+        """A tensor of independent normal numbers, of any shape."""
         return (mean + std * torch.randn(*shape, generator=self.generator, dtype=torch.float64)).to(dtype)
 
     def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0, dtype=torch.float32) -> torch.Tensor:
-        """A tensor of independent uniform numbers."""
+        """A tensor of independent uniform numbers, of any shape."""
         return (low + (high - low) * torch.rand(*shape, generator=self.generator, dtype=torch.float64)).to(dtype)
 
     def integers(self, *shape: int, low: int, high: int) -> torch.Tensor:
-        """An int64 tensor with entries from `low` to `high`, both included."""
+        """An int64 tensor of any shape with entries from `low` to `high`, both included."""
         return torch.randint(low, high + 1, shape, generator=self.generator)
 
     def permutation(self, n: int) -> torch.Tensor:
-        """0 … n − 1 in random order, int64."""
+        """0 … n − 1 in random order, int64: (n,)."""
         return torch.randperm(n, generator=self.generator)
 
 

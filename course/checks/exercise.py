@@ -12,6 +12,8 @@ from course.checks.grading import STDLIB, grader
 from course.checks.outcomes import CheckFailed, Probe, Stopped
 from course.checks.words import short, where_to_read
 
+__all__ = ["CAP", "SEED_VARIABLE", "Exercise", "told_of"]
+
 SEED_VARIABLE = "COURSE_CHECK_SEED"
 CAP = 0.5  # of the points, for an answer that fails a part that its author could see
 _CHECKS = os.path.dirname(__file__) + os.sep
@@ -51,7 +53,11 @@ class Exercise:
 
     @contextmanager
     def part(self, name: str, points: float = 0):
-        """Tests that are passed or failed together. A visible part is usually worth 0 points."""
+        """Tests that are passed or failed together. A visible part is usually worth 0 points.
+
+        Raises:
+            CheckFailed: if a time limit or a person stops it.
+        """
         Exercise._current = self
         try:
             yield
@@ -75,8 +81,11 @@ class Exercise:
         """The points earned, as a Python float in [0, points]; None where the hidden parts are not there.
 
         A visible part that fails is worth 0 points and caps the rest at `CAP` of them.
-        Prints what failed. Raises `CheckFailed` when nothing was earned, so that plain nbgrader
-        gives zero, and when no part ran at all.
+        Prints what failed.
+
+        Raises:
+            CheckFailed: if nothing was earned, so that plain nbgrader gives zero, or no part ran.
+            ValueError: if the parts are not worth the exercise's points together.
         """
         failures = [(name, text) for name, _, text in self.parts if text is not None]
         worth = sum(points for _, points, _ in self.parts)

@@ -16,9 +16,15 @@ from course.checks.outcomes import CheckFailed, Raised, Returned
 from course.checks.probing import observed
 from course.checks.words import describe, kind_of, short, show
 
+__all__ = ["Call", "Subject"]
+
 
 class Subject:
-    """A function or class under test."""
+    """A function or class under test.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(self, answer: Callable, name: str):
         self.answer, self.name = answer, name
@@ -99,6 +105,7 @@ class Subject:
             if (told := difference(verdict, value)) is not None:
                 kind = verdict if isinstance(verdict, bool) and isinstance(as_truth(value), bool) else told
                 wrong.setdefault(kind, []).append(words)
+                call.probe.failed = True
         if wrong:
             said = {True: "it refused what is right", False: "it let pass what is wrong"}
             raise CheckFailed(f"{self.name}: " + "; ".join(f"{said.get(k, k)}: {_listed(w)}" for k, w in wrong.items()), see)
@@ -133,7 +140,11 @@ def _listed(words: list[str], most: int = 3) -> str:
 
 
 class Call:
-    """One use of a function or class under test."""
+    """One use of a function or class under test.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(
         self, subject: Subject, observe: Callable, args: tuple, kwargs: dict, use: Callable | None = None, what: str = ""
@@ -141,7 +152,8 @@ class Call:
         self.subject, self.observe, self.use, self.what = subject, observe, use, what
         self.args, self.kwargs = args, kwargs
         has_numbers = any(is_float(x) for x in leaves((args, kwargs)))
-        self.seen = observed(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.probe = observed(subject.name, observe, subject.answer, (args, kwargs) if has_numbers else None)
+        self.seen = self.probe.seen
 
     def returns(self, expected, *, atol: float = 0.0, rtol: float = 0.0, see: str | None = None) -> "Call":
         """The result has the values of `expected`, to a tolerance that says how it was rounded.
@@ -174,6 +186,9 @@ class Call:
         """The gradients with respect to every float tensor argument are those of `reference`, in float64.
 
         Agreement to half the digits of float64: rounding costs far less, a wrong formula far more.
+
+        Raises:
+            ValueError: if the reference has none.
         """
 
         def observe(answer):
@@ -183,7 +198,8 @@ class Call:
             except Exception as error:
                 return Raised(error)
 
-        seen, expected = observed(self.subject.name, observe, self.subject.answer), observe(reference)
+        self.probe, expected = observed(self.subject.name, observe, self.subject.answer), observe(reference)
+        seen = self.probe.seen
         if isinstance(expected, Raised):
             raise ValueError(f"the reference has no gradients here: {expected.error}") from expected.error
         if isinstance(seen, Raised):
@@ -240,5 +256,6 @@ class Call:
 
     def _fail_if(self, told: str | None, see: str | None) -> None:
         if told:
+            self.probe.failed = True
             where = f"({describe(self.args, self.kwargs)})" if self.use is None else f", {self.what}" if self.what else ""
             raise CheckFailed(f"{self.subject.name}{where}: {told}", see)

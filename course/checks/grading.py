@@ -12,6 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 from course.checks.autograd import changed_in_autograd, in_autograd
 
+__all__ = ["COURSE", "FORBIDDEN", "STDLIB", "Grader", "Refusing", "grader", "invoke", "no_sentence", "not_allowed", "refusing"]
+
 STDLIB, COURSE = sysconfig.get_paths()["stdlib"], os.path.dirname(os.path.dirname(__file__)) + os.sep
 FORBIDDEN = {"autograd": "grad|backward|make_dual"}
 """The functions that a word of `Exercise`'s `without` stands for."""

@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import torch
 
+__all__ = ["LONGEST", "as_number", "as_numpy", "as_truth", "eps_of", "is_float", "largest_gap", "magnitude", "widened"]
+
 LONGEST = 1000  # digits before or after the point of a decimal
 
 
@@ -70,7 +72,7 @@ def widened(x):
 
 
 def as_numpy(x) -> np.ndarray:
-    """A tensor as an array, floats in float64."""
+    """A tensor of any shape as an array, floats in float64."""
     x = x.detach().cpu().resolve_conj()
     return (x.double() if x.is_floating_point() else x).numpy()
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+__all__ = ["CheckFailed", "Probe", "Raised", "Returned", "Stopped"]
+
 
 class CheckFailed(AssertionError):
     """A test of an exercise failed; the text is written for the student."""
@@ -31,6 +33,7 @@ class Raised:
 
     @property
     def name(self) -> str:
+        """The error's class."""
         return type(self.error).__name__
 
 
@@ -49,10 +52,11 @@ class Probe:
 
     `name` is what the student was asked to define; `observe(answer)` returns `Raised` or
     `Returned`; `seen` is what the student's object gave. `again(seed)` is the same observation on other numbers,
-    for a call whose arguments have some.
+    for a call whose arguments have some. `failed` says that the test asked for something else.
     """
 
     name: str
     observe: Callable
     seen: Raised | Returned
     again: Callable[[int], "Probe"] | None = None
+    failed: bool = False

@@ -7,12 +7,14 @@ from course.checks.exercise import Exercise
 from course.checks.grading import grader
 from course.checks.outcomes import Probe, Returned
 
+__all__ = ["observed"]
 
-def observed(name: str, observe: Callable, answer, given: tuple | None = None):
+
+def observed(name: str, observe: Callable, answer, given: tuple | None = None) -> Probe:
     """Observe the student's object, and keep that; `given` are the arguments of a call that can be made with other numbers."""
     exercise = Exercise._current
     if exercise is None:
-        return observe(answer)
+        return Probe(name, observe, observe(answer))
 
     def held(answer, *given):  # to what the task allows; a reference is not
         with grader.refusing(exercise.without, exercise.file):
@@ -24,4 +26,4 @@ def observed(name: str, observe: Callable, answer, given: tuple | None = None):
 
     seen = held(answer)
     exercise.probes.append(Probe(name, observe if observe is Returned else held, seen, again if given is not None else None))
-    return seen
+    return exercise.probes[-1]

@@ -8,9 +8,15 @@ from course.checks.outcomes import CheckFailed, Returned
 from course.checks.probing import observed
 from course.checks.words import kind_of, short, show, sort_of
 
+__all__ = ["Value"]
+
 
 class Value:
-    """A value under test: a number, a choice, an order, a formula."""
+    """A value under test: a number, a choice, an order, a formula.
+
+    Raises:
+        CheckFailed: by what is asked of it, if it does not hold.
+    """
 
     def __init__(self, name: str, value):
         self.name, self.value = name, value
@@ -31,13 +37,23 @@ class Value:
 
     def chooses(self, letters: str, *, see: str | None = None) -> "Value":
         """The letters of the statements that are right, as a text or a collection, in any order and either case."""
-        value = self.value
-        parts = list(value) if type(value) in (list, tuple, set, frozenset) else [value]
-        if not all(type(x) is str for x in parts):
-            raise CheckFailed(f"{self.name} should be a text of letters such as 'ab', {kind_of(value)} came.", see)
-        if {x for x in "".join(parts).casefold() if x.isalnum()} != set(letters):
-            raise CheckFailed(f"{self.name} = {short(show(value))} is not right.", see)
+        if self._letters(see) != set(letters):
+            raise CheckFailed(f"{self.name} = {short(show(self.value))} is not right.", see)
         return self
+
+    def chooses_from(self, letters: str, *, see: str | None = None) -> "Value":
+        """A choice as `chooses` takes it, of one or more of these letters and no others."""
+        chosen = self._letters(see)
+        if not chosen or not chosen <= set(letters):
+            asked = f"some of the letters {letters[0]} to {letters[-1]}"
+            raise CheckFailed(f"{self.name} should be {asked}, {short(show(self.value))} came.", see)
+        return self
+
+    def _letters(self, see: str | None) -> set[str]:
+        parts = list(self.value) if type(self.value) in (list, tuple, set, frozenset) else [self.value]
+        if not all(type(x) is str for x in parts):
+            raise CheckFailed(f"{self.name} should be a text of letters such as 'ab', {kind_of(self.value)} came.", see)
+        return {x for x in "".join(parts).casefold() if x.isalnum()}
 
     def is_one_of(self, *options, see: str | None = None) -> "Value":
         """The value is one of the options of a choice or a prediction; of text, letter case does not count."""

@@ -5,6 +5,8 @@ import torch
 
 from course.checks.numbers import as_number, as_numpy
 
+__all__ = ["describe", "dtype_of", "figure", "kind_of", "shape_of", "short", "show", "sort_of", "where_to_read"]
+
 
 def describe(args: tuple, kwargs: dict) -> str:
     """The arguments of a call."""

@@ -9,9 +9,7 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
-import torch
-
-__all__ = ["add_to_record", "interval", "keep_record", "problems_of_record", "read", "record", "record_path"]
+__all__ = ["HERE", "RECORD", "add_to_record", "interval", "keep_record", "problems_of_record", "read", "record", "record_path"]
 
 HERE = Path(__file__).resolve().parent
 RECORD = {
@@ -68,7 +66,7 @@ def keep_record(
     settings: dict,
     seeds: Iterable[int],
     interval: str | None,
-    device: torch.device | str = "cpu",
+    device: str = "cpu",
     small: bool = False,
     packages: tuple[str, ...] = ("torch",),
     **about,
@@ -81,7 +79,7 @@ def keep_record(
         settings: all that a run depends on but its seed.
         seeds: of the runs.
         interval: in words, what the intervals among the results are; None if there are none.
-        device: what computed.
+        device: what computed, by the name that torch has for it or as a `torch.device`.
         small: whether it was run with `--small`; such a record does not replace the course's own.
         packages: those whose versions matter.
         **about: what else a reader should know, such as `what`, `prediction`, `null_model`.
@@ -97,7 +95,7 @@ def keep_record(
         "experiment": f"experiments/{stem}.py",
         "mode": mode,
         "date": date.today().isoformat(),
-        "device": _name_of(torch.device(device)),
+        "device": _name_of(str(device)),
         "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in packages},
         "settings": settings,
         "seeds": list(seeds),
@@ -131,11 +129,13 @@ def _write(path: Path, kept: dict) -> None:
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _name_of(device: torch.device) -> str:
-    if device.type == "cuda":
+def _name_of(device: str) -> str:
+    import torch
+
+    if device.startswith("cuda"):
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
-    return f"CPU, {'one thread' if threads == 1 else f'{threads} threads'}" if device.type == "cpu" else device.type
+    return f"CPU, {'one thread' if threads == 1 else f'{threads} threads'}" if device == "cpu" else device
 
 
 def problems_of_record(stem: str, record: dict) -> list[str]:
@@ -157,8 +157,6 @@ def interval(values: Iterable[float], digits: int | None = None) -> tuple[float,
 
     Raises:
         ValueError: if there are fewer than two values, or one is not finite.
-
-    Source: Student 1908, The probable error of a mean.
     """
     from scipy.special import stdtrit
 

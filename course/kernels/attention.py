@@ -1,11 +1,12 @@
 """Exact attention that never stores the T × S weights: the fast twin of `course.model.attend`.
 
-Dao et al. 2022, FlashAttention, algorithms 1 and 4; Dao 2023, FlashAttention-2, algorithms 1 and 2. Memory grows with T, not
-with T²: the forward pass keeps the output and two numbers a query, its largest score and log₂ Σ_j exp(score_j − largest), and
-the backward pass computes the weights again from them, tile by tile. A score is compared with the largest before it is scaled:
-the difference is exact, so that the largest has the weight 1 whatever its size.
+Memory grows with T, not with T²: the forward pass keeps the output and two numbers a query, its largest score and
+log₂ Σ_j exp(score_j − largest), and the backward pass computes the weights again from them, tile by tile. A score is compared
+with the largest before it is scaled: the difference is exact, so that the largest has the weight 1 whatever its size.
 
 Shapes: query (B, H, T, d_head); key, value (B, kv_heads, S, d_head); heads share a key in groups of H / kv_heads.
+
+Source: Dao et al. (2022), FlashAttention, algorithms 1 and 4; Dao (2023), FlashAttention-2, algorithms 1 and 2.
 """
 
 import math
@@ -19,7 +20,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.kernels import check_device
 
-__all__ = ["attention"]
+__all__ = ["Tile", "attention"]
 
 LOG2_E = tl.constexpr(math.log2(math.e))  # the hardware has 2^x, so scores are multiplied by log₂ e once
 

@@ -7,8 +7,9 @@ loss and, in place, into their gradient, and two matrix products pass that on. T
 The gradient of a logit is (p − y)/n. Of 2,048 tokens and 50,257 words most entries are about 10⁻⁸, which float16 cannot hold:
 so the logits' place holds p − y, products add up in float32, and 1/n comes last, with the gradient of the loss.
 
-The plain twin is `course.softmax_and_cross_entropy.cross_entropy(x @ weight.T, targets)`. The chunks are those of Hsu et al.
-2024, Liger Kernel, section 3.2.
+The plain twin is `course.softmax_and_cross_entropy.cross_entropy(x @ weight.T, targets)`.
+
+Source: Hsu et al. (2024), Liger Kernel, section 3.2, for the chunks.
 """
 
 import torch

@@ -22,7 +22,7 @@ from course.kernels import check_device
 from course.kernels.rope import rotations
 from course.model import GPT
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "captured"]
 
 # Of a program of a linear layer: its outputs, how many inputs it has at a time, warps, tiles under way. By rows at most; for a layer
 # with more outputs than inputs, for any other, and for the head.
@@ -101,7 +101,7 @@ class Decoder:
 
     @torch.no_grad()
     def start(self, ids: Tensor) -> None:
-        """Take the prompts (B, T): all but the last token of each is read, a part at a time.
+        """Take the prompts ids (B, T): all but the last token of each is read, a part at a time.
 
         A part may reach beyond the prompt or begin before the last one's end: tokens are read again when their turn comes.
         """
@@ -125,7 +125,7 @@ class Decoder:
         self.position += 1
 
     def read(self, new: int = 1) -> Tensor:
-        """The logits of what follows each of the `new` tokens from `position` on, (B new, V). They are in the cache then."""
+        """The logits of what follows each of the `new` tokens from `position` on, (B · new, V). They are in the cache then."""
         config, table = self.model.config, self.model.embedding.weight
         x = table.new_empty(self.B * new, config.d_model)
         learned = config.position == "learned"

@@ -1,7 +1,9 @@
 """RMSNorm in one pass over the rows, the fast twin of `course.model.RMSNorm`.
 
-Zhang and Sennrich 2019, equation 4. Bound by memory: forward reads x and writes the result, backward reads x and the gradient
-and writes one; nothing between is stored but one float32 a row.
+Bound by memory: forward reads x and writes the result, backward reads x and the gradient and writes one; nothing between is
+stored but one float32 a row.
+
+Source: Zhang and Sennrich (2019), Root Mean Square Layer Normalization, equation 4.
 """
 
 import torch

@@ -1,7 +1,9 @@
 """Rotary positions in one pass, the fast twin of `course.position_rope.rope` in its layout "half".
 
-Su et al. 2021, section 3.4.2. Bound by memory: each number is read once and written once. The cosines and sines are a table that
-all layers share; a program reads its rows once for all of its heads.
+Bound by memory: each number is read once and written once. The cosines and sines are a table that all layers share; a program
+reads its rows once for all of its heads.
+
+Source: Su et al. (2021), RoFormer: Enhanced Transformer with Rotary Position Embedding, section 3.4.2.
 """
 
 import torch

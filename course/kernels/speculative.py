@@ -4,10 +4,12 @@ For one sequence a pass of the target over k + 1 tokens takes about as long as o
 starting kernels. So a draft, a smaller GPT with the same vocabulary, guesses k tokens, one after the other. A guess x that the draft
 drew with probability q(x) is kept with probability min(1, p(x) / q(x)), p being the target's. At the first that is not kept a token is
 drawn from what is left, max(p − q, 0) / Σ max(p − q, 0), and the guesses after it are dropped. What comes out has the target's
-distribution exactly, whatever the draft is; the draft only decides how fast. Leviathan et al. 2023, algorithm 1 and appendix A.1.
+distribution exactly, whatever the draft is; the draft only decides how fast.
 
 `generate` says it plainly, with the models and their caches. `SpeculativeDecoder` is its fast twin: both models are decoders of
 `course.kernels.decoding`, and a round, guesses, check and choice, is one CUDA graph that never waits for Python.
+
+Source: Leviathan et al. (2023), Fast Inference from Transformers via Speculative Decoding, algorithm 1 and appendix A.1.
 """
 
 from dataclasses import dataclass

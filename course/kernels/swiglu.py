@@ -1,6 +1,8 @@
 """swish(gate) ⊙ up in one pass: the fast twin of what `course.model.FeedForward` does between its matrices.
 
-Shazeer 2020, equation 6. Bound by memory: forward reads two numbers and writes one, backward reads three and writes two.
+Bound by memory: forward reads two numbers and writes one, backward reads three and writes two.
+
+Source: Shazeer (2020), GLU Variants Improve Transformer, equation 6.
 """
 
 import torch

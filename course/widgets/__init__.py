@@ -8,6 +8,8 @@ from pathlib import Path
 
 import anywidget
 
+__all__ = ["HERE", "MIME", "Widget", "esm"]
+
 HERE = Path(__file__).resolve().parent
 MIME = "application/vnd.course.widget+json"
 

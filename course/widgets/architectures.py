@@ -6,6 +6,8 @@ import traitlets
 from course.architectures import mask_for, reach
 from course.widgets import Widget, esm
 
+__all__ = ["MaskPainter", "T"]
+
 T = 6
 
 

@@ -8,6 +8,8 @@ import traitlets
 from course.attention import attention, attention_weights, contribution
 from course.widgets import Widget, esm
 
+__all__ = ["AttentionWidget"]
+
 
 class AttentionWidget(Widget):
     """Attention small enough to compute by hand, with every number in reach.

@@ -8,6 +8,8 @@ from course import cookbook
 from course.model import Config
 from course.widgets import Widget, esm
 
+__all__ = ["D_HEAD", "BlockParts", "V"]
+
 V, D_HEAD = 50_257, 64
 
 

@@ -6,6 +6,8 @@ import traitlets
 from course.embeddings import austen_vectors
 from course.widgets import Widget, esm
 
+__all__ = ["SHOWN", "WORDS", "WordSums"]
+
 WORDS = [
     "he",
     "she",

@@ -6,6 +6,8 @@ import traitlets
 from course.ffn import ACTIVATIONS
 from course.widgets import Widget, esm
 
+__all__ = ["GRID", "NAMES", "ActivationChooser", "at", "largest_gap"]
+
 NAMES = list(ACTIVATIONS)
 GRID = torch.arange(-400, 401, dtype=torch.float64) / 100  # where the largest difference is looked for
 

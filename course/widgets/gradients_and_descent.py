@@ -5,6 +5,8 @@ import traitlets
 from course.gradients_and_descent import gd_1d
 from course.widgets import Widget, esm
 
+__all__ = ["STEPS", "DescentSteps", "course_of"]
+
 STEPS = 10
 
 

@@ -7,6 +7,8 @@ import traitlets
 from course.high_dimensional_geometry import chance_cosine
 from course.widgets import Widget, esm
 
+__all__ = ["ChanceCosines"]
+
 
 class ChanceCosines(Widget):
     """Sliders for the dimension and the number of candidates; the density of the cosine of random directions.

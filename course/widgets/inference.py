@@ -8,6 +8,8 @@ import traitlets
 from course.inference import keep_min_p, keep_top_p
 from course.widgets import Widget, esm
 
+__all__ = ["TOKENS", "Filters"]
+
 TOKENS = ["very", "not", "so", "a", "the", "in", "now", "of", "blue", "xylophone"]
 
 

@@ -6,6 +6,8 @@ import traitlets
 
 from course.widgets import Widget, esm
 
+__all__ = ["LABELS", "STEPS", "BackpropSteps", "walk"]
+
 STEPS = 5
 
 

@@ -5,6 +5,8 @@ import traitlets
 from course.multi_head import mha_cost
 from course.widgets import Widget, esm
 
+__all__ = ["D_MODEL", "HeadCount"]
+
 D_MODEL = 768
 
 

@@ -8,6 +8,8 @@ import traitlets
 from course.optimisers_and_schedules import bowl, optimiser, walk
 from course.widgets import Widget, esm
 
+__all__ = ["KAPPA", "START", "STEPS", "OptimiserRace", "ended"]
+
 STEPS = 60
 KAPPA = 25
 START = [-1.2, 0.5]

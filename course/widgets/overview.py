@@ -5,6 +5,8 @@ import traitlets
 from course.overview import attention_pairs
 from course.widgets import Widget, esm
 
+__all__ = ["StepsAndPairs"]
+
 
 class StepsAndPairs(Widget):
     """A slider for the length of a text; the steps of a recurrence, the rounds of a scan and the pairs of attention.

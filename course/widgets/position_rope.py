@@ -5,6 +5,8 @@ import traitlets
 from course.position_rope import rope_frequencies
 from course.widgets import Widget, esm
 
+__all__ = ["RotaryClocks"]
+
 
 class RotaryClocks(Widget):
     """A key (1, 0) at `position` and a query (1, 0) `distance` places after it, in every pair of a head of width 16.

@@ -8,6 +8,8 @@ import traitlets
 from course.regularisation_and_calibration import ece, ece_bound
 from course.widgets import Widget, esm
 
+__all__ = ["MODULUS", "MULTIPLIER", "BinCount", "outcomes"]
+
 MODULUS, MULTIPLIER = 2**31 - 1, 48_271  # Park and Miller's generator: exact in JavaScript's floats too
 
 

@@ -8,6 +8,8 @@ import traitlets
 from course.residual_norm import cloud, rank_residual
 from course.widgets import Widget, esm
 
+__all__ = ["NORMS", "TokenCloud"]
+
 NORMS = {"none": "no norm", "pre": "pre-norm", "post": "post-norm"}
 
 

@@ -5,6 +5,8 @@ import traitlets
 from course.signals_through_depth import spread_through_depth
 from course.widgets import Widget, esm
 
+__all__ = ["DepthAndGain"]
+
 
 class DepthAndGain(Widget):
     """Sliders for depth, width and gain; the mean square through ReLU layers, expected and for single networks.

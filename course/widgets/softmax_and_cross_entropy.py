@@ -8,6 +8,8 @@ import traitlets
 from course.softmax_and_cross_entropy import entropy, softmax
 from course.widgets import Widget, esm
 
+__all__ = ["TemperatureBars"]
+
 
 class TemperatureBars(Widget):
     """Sliders for three scores and τ; bars of softmax(z/τ), and the curve of the entropy over τ.

@@ -8,6 +8,8 @@ from course import data
 from course.tokens import BYTES, bpe_encode, bpe_train, byte_encode
 from course.widgets import Widget, esm
 
+__all__ = ["Tokens", "learned"]
+
 
 @functools.cache
 def learned(merges: int = 400) -> tuple[tuple[int, int], ...]:

@@ -5,6 +5,8 @@ import traitlets
 from course.training import PUBLISHED, REFIT, Law, chinchilla_loss, chinchilla_opt
 from course.widgets import Widget, esm
 
+__all__ = ["ComputeBudget", "amount"]
+
 
 class ComputeBudget(Widget):
     """A slider for the compute C and a switch between two fits; the loss of all models that cost C, and the best of them.
@@ -24,6 +26,7 @@ class ComputeBudget(Widget):
 
     @property
     def law(self) -> Law:
+        """The fit that is chosen."""
         return REFIT if self.refit else PUBLISHED
 
     def best(self) -> tuple[float, float, float]:

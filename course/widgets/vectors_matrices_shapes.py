@@ -8,6 +8,8 @@ import traitlets
 from course.vectors_matrices_shapes import inner, norm
 from course.widgets import Widget, esm
 
+__all__ = ["TwoVectors"]
+
 _LIMIT = 6
 
 

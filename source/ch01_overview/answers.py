@@ -311,6 +311,26 @@ def wide_tolerance(combine):
 
 @wrong(
     "ch01.can_scan",
+    "`torch.allclose` allows a part of a large result, 10⁻⁵ of it, unless `rtol` says otherwise: results may be 1000.",
+    see="a-chain-that-can-be-cut",
+)
+def usual_tolerance(combine):
+    x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), atol=1e-9)
+
+
+@wrong(
+    "ch01.can_scan",
+    "You try numbers a little beyond 10. What an operation does with those does not count.",
+    see="a-chain-that-can-be-cut",
+)
+def up_to_eleven(combine):
+    x, y, z = 22 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 11
+    return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-9, atol=1e-9)
+
+
+@wrong(
+    "ch01.can_scan",
     "You try numbers beyond −10 and 10. What an operation does with those does not count.",
     see="a-chain-that-can-be-cut",
 )
@@ -420,12 +440,14 @@ wrong("ch01.prediction", "tiny", "A prediction that an experiment can refute is 
 # ---------------------------------------------------------------- changes that make no difference
 
 equivalent("ch01.finish", "`for before, duration in zip(needs, minutes…):`", "the two lists are equally long")
-equivalent(
-    "ch01.can_scan",
-    "`x, y, z = … * torch.rand(3, …, dtype=torch.float64) - …`",
-    "nearly the range of the task, and sums leave it in any case; a few triples more or fewer",
-)
-equivalent("ch01.can_scan", "`return torch.allclose(left, right…)`", "tolerances between the two that the task names")
+for number in (1999, 2001, 4000):
+    equivalent(
+        "ch01.can_scan", f"`x, y, z = 20 * torch.rand(3, {number}, dtype=torch.float64) - 10`", "a few triples more or fewer"
+    )
+for tolerances in ("rtol=2e-09, atol=1e-09", "rtol=1e-09, atol=2e-09", "rtol=1e-09"):
+    equivalent(
+        "ch01.can_scan", f"`return torch.allclose(left, right, {tolerances})`", "tolerances between the two that the task names"
+    )
 for change in ("45150 / 11326", "45151 / 11325", "45149 / 11325", "45150 / 11324"):
     equivalent("ch01.pairs", f"`ratio = {change}`", "the same to three digits behind the point")
 equivalent("ch01.window", "`r, T = sympy.symbols('r T'…)`", "the names tell the letters, not what is assumed of them")

@@ -618,13 +618,22 @@ def answers_the_contrary(f, T, V):
 
 # ---------------------------------------------------------------- changes that make no difference
 
+first, second = "100 * counts[0] / 125000000.0, 1", "100 * counts[1] / 7000000000.0, 1"
+for change in ("100 * counts[0] / 125000000.0, 2", "100 * counts[0] / 124999999.0, 1", "100 * counts[0] / 125000001.0, 1"):
+    equivalent("ch03.table", f"`shares = [round({change}), round({second})]`", "the same to one decimal of a percent")
+for change in (
+    "100 * counts[1] / 7000000000.0, 2",
+    "100 * counts[1] / 7000000001.0, 1",
+    "100 * counts[1] / 6999999999.0, 1",
+    "99 * counts[1] / 7000000000.0, 1",
+):
+    equivalent("ch03.table", f"`shares = [round({first}), round({change})]`", "the same to one decimal of a percent")
 equivalent(
-    "ch03.table",
-    "`shares = [round(100 * counts[0] / 12…, …), round(… * counts[…1] / …, …)]`",
-    "the same to one decimal of a percent",
+    "ch03.table", f"`shares = [round({first}), round(100 * counts[-1] / 7000000000.0, 1)]`", "the last of two is the second"
 )
 equivalent("ch03.width", "`V, L, s = sympy.symbols('V L s'…)`", "the names tell the letters, not what is assumed of them")
 equivalent("ch03.complete", "`rows = E / E.norm(dim=-1, keepdim=True)`", "of two axes the last is axis 1")
+equivalent("ch03.complete", "`return scores.argmax()`", "a tensor without axes is a whole number, too")
 for change in ("h.detach(), F.cosine_similarity(h, x, dim=-1), slope", "h, F.cosine_similarity(h.detach(), x, dim=-1), slope"):
     equivalent("ch03.stack", f"`return ({change})`", "the values are asked for, whatever autograd knows of them")
 for change in ("x.clone()", "x.detach()"):

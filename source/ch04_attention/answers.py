@@ -817,15 +817,23 @@ for change in (
     "return weights / (1 - weights) * (output - value).norm(dim=1)",
 ):
     equivalent("ch04.fidelity", f"`{change}`", "of two axes the last is axis 1")
+for cases in ("[(2, 5, 9), (…, …, …)]", "[(…, …, …), (4, 3, 16)]"):
+    equivalent("ch04.property", f"`for T, S, d_k in {cases}:`", "the other case, four different sizes, shows every mistake")
+for columns in (1, 3, 4):
+    equivalent(
+        "ch04.property",
+        f"`value = torch.cat([torch.eye(S), torch.randn(S, {columns}, generator=generator)], dim=1)`",
+        "the four sizes still differ in one of the two cases",
+    )
 for change in (
-    "for T, S, d_k in [(…, …, …), (…, …, …)]:",
-    "value = torch.cat([torch.eye(S), torch.randn(S, …, generator=generator)], dim=1)",
-    "generator = torch.Generator().manual_seed(…)",
+    "generator = torch.Generator().manual_seed(1)",
+    "generator = torch.Generator().manual_seed(-1)",
     "generator = torch.manual_seed(0)",
-    "query, key = (torch.randn(T, d_k…), torch.randn(S, d_k…))",
+    "query, key = (torch.randn(T, d_k), torch.randn(S, d_k, generator=generator))",
+    "query, key = (torch.randn(T, d_k, generator=generator), torch.randn(S, d_k))",
     "value = torch.cat([torch.eye(S), torch.randn(S, 2)], dim=1)",
 ):
-    equivalent("ch04.property", f"`{change}`", "other inputs show the mistakes as well, so long as the sizes differ")
+    equivalent("ch04.property", f"`{change}`", "other normal numbers show the mistakes as well")
 equivalent("ch04.property", "without `generator = torch.Generator().manual_seed(0)`", "the generator of the cell above is taken")
 equivalent(
     "ch04.property",

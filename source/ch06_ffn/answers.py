@@ -47,7 +47,9 @@ def prefixes_and_changes(f, d):
             x, y = torch.randn(T, d), torch.randn(T, d)
             for i in range(T):
                 y[i] = x[i]
-                if not torch.allclose(f(x)[i], f(y)[i], rtol=0, atol=2e-4) or not torch.allclose(f(x)[i], f(x[i][None])[0], rtol=0, atol=2e-4):
+                if not torch.allclose(f(x)[i], f(y)[i], rtol=0, atol=2e-4) or not torch.allclose(
+                    f(x)[i], f(x[i][None])[0], rtol=0, atol=2e-4
+                ):
                     return False
                 y[i] = torch.randn(d)
     return True
@@ -128,7 +130,11 @@ def changes_the_neighbours(f, d):
     return True
 
 
-@wrong("ch06.rowwise", "You tried two rows only. What is mixed among many, or from far away, stays hidden.", see="one-token-at-a-time")
+@wrong(
+    "ch06.rowwise",
+    "You tried two rows only. What is mixed among many, or from far away, stays hidden.",
+    see="one-token-at-a-time",
+)
 def two_rows(f, d):
     for _ in range(20):
         x = torch.randn(2, d)
@@ -175,7 +181,11 @@ def eight_rows(f, d):
     return True
 
 
-@wrong("ch06.rowwise", "You asked that rows are treated as they are in a row of equal ones. Equal rows hide that a mean is taken.", see="one-token-at-a-time")
+@wrong(
+    "ch06.rowwise",
+    "You asked that rows are treated as they are in a row of equal ones. Equal rows hide that a mean is taken.",
+    see="one-token-at-a-time",
+)
 def equal_rows(f, d):
     for T in range(1, 9):
         x = torch.randn(1, d)
@@ -210,7 +220,11 @@ def prefixes(f, d):
     return True
 
 
-@wrong("ch06.rowwise", "You tried 1, 2, 4 and 8 rows. A function may break its promise at the lengths between.", see="one-token-at-a-time")
+@wrong(
+    "ch06.rowwise",
+    "You tried 1, 2, 4 and 8 rows. A function may break its promise at the lengths between.",
+    see="one-token-at-a-time",
+)
 def powers_of_two(f, d):
     for T in (1, 2, 4, 8):
         for _ in range(3):
@@ -269,7 +283,9 @@ def wrong_order(layers):
     return W, b, min(width for W_each, _ in layers for width in W_each.shape)
 
 
-@wrong("ch06.collapse", "Your bound looks at the two ends only. The narrowest place may be in the middle.", see="why-it-must-bend")
+@wrong(
+    "ch06.collapse", "Your bound looks at the two ends only. The narrowest place may be in the middle.", see="why-it-must-bend"
+)
 def bound_of_the_ends(layers):
     W, b = layers[0]
     for W_next, b_next in layers[1:]:
@@ -320,7 +336,9 @@ def two_layers(layers):
     return W @ W_next, b @ W_next + b_next, min(*W.shape, *W_next.shape)
 
 
-@wrong("ch06.collapse", "That is the rank of this matrix. Asked for is the largest that the widths allow.", see="why-it-must-bend")
+@wrong(
+    "ch06.collapse", "That is the rank of this matrix. Asked for is the largest that the widths allow.", see="why-it-must-bend"
+)
 def rank_of_the_matrix(layers):
     W, b = layers[0]
     for W_next, b_next in layers[1:]:
@@ -387,7 +405,9 @@ curvature = sympy.Derivative(x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2, (x, 2))
 
 right("ch06.count", cell("all_ffn = sum(768 * 3072 + 3072 + 3072 * 768 + 768 for _ in range(12))\ngated_width = 1792.0"))
 
-wrong("ch06.count", {"all_ffn": 12 * 8 * 768**2, "gated_width": 1792}, "You left out the biases of GPT-2.", see="width-and-number")
+wrong(
+    "ch06.count", {"all_ffn": 12 * 8 * 768**2, "gated_width": 1792}, "You left out the biases of GPT-2.", see="width-and-number"
+)
 wrong(
     "ch06.count",
     {"all_ffn": 8 * 768**2 + 5 * 768, "gated_width": 1792},
@@ -454,7 +474,9 @@ def scaled_values(keys, values, c):
     return keys.T.contiguous(), -c * torch.ones(len(keys), dtype=keys.dtype), values / (1 - c)
 
 
-@wrong("ch06.store", "Your units have no threshold. Keys that are not quite at right angles wake each other.", see="keys-and-values")
+@wrong(
+    "ch06.store", "Your units have no threshold. Keys that are not quite at right angles wake each other.", see="keys-and-values"
+)
 def no_threshold(keys, values, c):
     return keys.T.clone(), torch.zeros(len(keys), dtype=keys.dtype), values.clone()
 
@@ -484,7 +506,11 @@ def least_squares(keys, values, c):
     return keys.T.clone(), b1, torch.linalg.pinv(torch.relu(keys @ keys.T)) @ values
 
 
-@wrong("ch06.store", "Your keys are the rows of the first matrix. A row that comes in is compared with its columns.", see="keys-and-values")
+@wrong(
+    "ch06.store",
+    "Your keys are the rows of the first matrix. A row that comes in is compared with its columns.",
+    see="keys-and-values",
+)
 def not_transposed(keys, values, c):
     return keys / (1 - c), torch.full((len(keys),), -c / (1 - c), dtype=keys.dtype), values.clone()
 
@@ -572,7 +598,11 @@ def avoids_the_mean(W2, h, target, others):
     return W2 + torch.outer(u, target - h @ W2) / (u @ h)
 
 
-@wrong("ch06.edit", "Right answers, but not by the smallest change: your u has a part that does nothing for h.", see="one-fact-changed")
+@wrong(
+    "ch06.edit",
+    "Right answers, but not by the smallest change: your u has a part that does nothing for h.",
+    see="one-fact-changed",
+)
 def not_the_smallest(W2, h, target, others):
     rows = torch.cat([h[None], others])
     basis, _ = torch.linalg.qr(rows.T, mode="complete")
@@ -590,7 +620,9 @@ def in_place_edit(W2, h, target, others):
     return W2
 
 
-@wrong("ch06.edit", "You computed W2 anew from the facts that you know. Everything else that it did is gone.", see="one-fact-changed")
+@wrong(
+    "ch06.edit", "You computed W2 anew from the facts that you know. Everything else that it did is gone.", see="one-fact-changed"
+)
 def starts_from_nothing(W2, h, target, others):
     rows = torch.cat([h[None], others])
     return torch.linalg.pinv(rows) @ torch.cat([target[None], others @ W2])
@@ -600,6 +632,7 @@ def starts_from_nothing(W2, h, target, others):
 def returns_the_change(W2, h, target, others):
     rows = torch.cat([h[None], others])
     return torch.linalg.pinv(rows) @ torch.cat([(target - h @ W2)[None], torch.zeros(len(others), len(target), dtype=W2.dtype)])
+
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference
 

@@ -16,7 +16,12 @@ wrong(
     see="add-do-not-replace",
 )
 wrong("ch07.add", 3.0**30, "You gave all 30 branches the slope +1/2. Half of them have −1/2.", see="add-do-not-replace")
-wrong("ch07.add", 0.75**15, "That is the gradient of the sums alone. It is to be compared with the one without.", see="add-do-not-replace")
+wrong(
+    "ch07.add",
+    0.75**15,
+    "That is the gradient of the sums alone. It is to be compared with the one without.",
+    see="add-do-not-replace",
+)
 wrong("ch07.add", 3.0**-15, "Turned around: the sums keep more of the gradient, not less.", see="add-do-not-replace")
 
 # ---------------------------------------------------------------- ch07.norms
@@ -151,7 +156,12 @@ def by_properties(f):
 @right("ch07.which")
 def against_torch(f):
     torch.manual_seed(3)
-    xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0)) for n in (1, 6) for d in (2, 3, 64)]
+    xs = [
+        s * torch.randn(n, d, dtype=torch.float64) + m
+        for s, m in ((1, 0), (1, 3), (0.003, 0.002), (50, 500), (200, 0))
+        for n in (1, 6)
+        for d in (2, 3, 64)
+    ]
     xs += [torch.cat([x * 0.01, x, x * 100]) for x in xs]
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=5e-3, atol=1e-5) for x in xs):
@@ -163,24 +173,35 @@ def against_torch(f):
 def blind_to_eps(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (100, 50)) for n in (1, 7) for d in (2, 5, 16)]
+        xs = [
+            s * torch.randn(n, d, dtype=torch.float64) + m
+            for s, m in ((1, 0), (1, 2), (100, 50))
+            for n in (1, 7)
+            for d in (2, 5, 16)
+        ]
         xs = [x for x in xs if (x - x.mean(-1, keepdim=True)).square().mean(-1).min() > 0.05]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=0.01) for x in xs):
             return name
     return "neither"
 
 
-@wrong("ch07.which", "You look at wide rows only. Where the variance divides by one less is seen in narrow ones.", see="two-norms")
+@wrong(
+    "ch07.which", "You look at wide rows only. Where the variance divides by one less is seen in narrow ones.", see="two-norms"
+)
 def wide_rows_only(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * torch.randn(n, 512, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 50)) for n in (1, 7)]
+        xs = [
+            s * torch.randn(n, 512, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 50)) for n in (1, 7)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=0.01) for x in xs):
             return name
     return "neither"
 
 
-@wrong("ch07.which", "You ask for the mean and the mean square of what comes out. Other functions have these too.", see="two-norms")
+@wrong(
+    "ch07.which", "You ask for the mean and the mean square of what comes out. Other functions have these too.", see="two-norms"
+)
 def statistics_only(f):
     torch.manual_seed(0)
     x = torch.randn(50, 16, dtype=torch.float64) + 2
@@ -190,7 +211,11 @@ def statistics_only(f):
     return "layer" if out.mean(-1).abs().max() < 0.01 else "rms"
 
 
-@wrong("ch07.which", "You test whether a constant is seen, and no more: many functions ignore a constant, or see it.", see="two-norms")
+@wrong(
+    "ch07.which",
+    "You test whether a constant is seen, and no more: many functions ignore a constant, or see it.",
+    see="two-norms",
+)
 def shift_only(f):
     torch.manual_seed(0)
     x = torch.randn(50, 16, dtype=torch.float64)
@@ -203,7 +228,12 @@ def shift_only(f):
 def one_row_at_a_time(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * torch.randn(1, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for d in (2, 3, 5, 16, 64) for _ in range(3)]
+        xs = [
+            s * torch.randn(1, d, dtype=torch.float64) + m
+            for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500))
+            for d in (2, 3, 5, 16, 64)
+            for _ in range(3)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
             return name
     return "neither"
@@ -223,7 +253,12 @@ def small_rows_only(f):
 def narrow_rows_only(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * torch.randn(n, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for n in (1, 7) for d in (2, 3, 4)]
+        xs = [
+            s * torch.randn(n, d, dtype=torch.float64) + m
+            for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500))
+            for n in (1, 7)
+            for d in (2, 3, 4)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
             return name
     return "neither"
@@ -233,13 +268,21 @@ def narrow_rows_only(f):
 def never_one_row(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * torch.randn(7, d, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500)) for d in (2, 3, 5, 16, 64)]
+        xs = [
+            s * torch.randn(7, d, dtype=torch.float64) + m
+            for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 500))
+            for d in (2, 3, 5, 16, 64)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.01, atol=1e-3) for x in xs):
             return name
     return "neither"
 
 
-@wrong("ch07.which", "All your rows scatter around zero. What a function does with a row's mean is seen where there is one.", see="two-norms")
+@wrong(
+    "ch07.which",
+    "All your rows scatter around zero. What a function does with a row's mean is seen where there is one.",
+    see="two-norms",
+)
 def rows_without_a_mean(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
@@ -253,7 +296,13 @@ def rows_without_a_mean(f):
 def wide_tolerance(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * (torch.randn(n, d, dtype=torch.float64) + m) for s in (1, 0.003, 300) for m in (0, 2) for n in (1, 7) for d in (2, 3, 64)]
+        xs = [
+            s * (torch.randn(n, d, dtype=torch.float64) + m)
+            for s in (1, 0.003, 300)
+            for m in (0, 2)
+            for n in (1, 7)
+            for d in (2, 3, 64)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=0.03, atol=0.03) for x in xs):
             return name
     return "neither"
@@ -263,7 +312,13 @@ def wide_tolerance(f):
 def no_tolerance(f):
     torch.manual_seed(0)
     for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
-        xs = [s * (torch.randn(n, d, dtype=torch.float64) + m) for s in (1, 0.003, 300) for m in (0, 2) for n in (1, 7) for d in (2, 3, 64)]
+        xs = [
+            s * (torch.randn(n, d, dtype=torch.float64) + m)
+            for s in (1, 0.003, 300)
+            for m in (0, 2)
+            for n in (1, 7)
+            for d in (2, 3, 64)
+        ]
         if all(torch.allclose(f(x), norm(x, x.shape[-1:], eps=1e-5), rtol=1e-9, atol=1e-9) for x in xs):
             return name
     return "neither"
@@ -273,7 +328,12 @@ def no_tolerance(f):
 
 right("ch07.radial", cell('m, epsilon = sympy.symbols("m epsilon", positive=True)\nfactor = 1 - m / (m + epsilon)'))
 
-wrong("ch07.radial", cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = 0"), "Nothing is left without ε only.", see="what-a-norm-does-to-gradients")
+wrong(
+    "ch07.radial",
+    cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = 0"),
+    "Nothing is left without ε only.",
+    see="what-a-norm-does-to-gradients",
+)
 wrong(
     "ch07.radial",
     cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = m / (m + epsilon)"),
@@ -293,7 +353,12 @@ wrong(
     see="what-a-norm-does-to-gradients",
 )
 
-wrong("ch07.radial", cell("factor = 'epsilon/(m+epsilon)'"), "That is a text. Write the expression itself, without quotes.", see="what-a-norm-does-to-gradients")
+wrong(
+    "ch07.radial",
+    cell("factor = 'epsilon/(m+epsilon)'"),
+    "That is a text. Write the expression itself, without quotes.",
+    see="what-a-norm-does-to-gradients",
+)
 
 # ---------------------------------------------------------------- ch07.backward
 
@@ -323,7 +388,11 @@ def by_the_jacobian(x, weight, eps, grad_out):
     return out.reshape(x.shape), grad_weight, grads.sum(0)
 
 
-@wrong("ch07.backward", "You let torch differentiate. Go back through gain, division and centring yourself.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward",
+    "You let torch differentiate. Go back through gain, division and centring yourself.",
+    see="what-a-norm-does-to-gradients",
+)
 def by_autograd(x, weight, eps, grad_out):
     with torch.enable_grad():
         leaves = [t.clone().requires_grad_() for t in (x, weight, torch.zeros_like(weight))]
@@ -341,7 +410,11 @@ def sigma_is_constant(x, weight, eps, grad_out):
     return (g - g.mean(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
 
 
-@wrong("ch07.backward", "That is RMSNorm's backward pass for the centred row. Centring has one of its own.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward",
+    "That is RMSNorm's backward pass for the centred row. Centring has one of its own.",
+    see="what-a-norm-does-to-gradients",
+)
 def not_centred(x, weight, eps, grad_out):
     sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
     u = (x - x.mean(dim=-1, keepdim=True)) / sigma
@@ -359,7 +432,9 @@ def gain_forgotten(x, weight, eps, grad_out):
     return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (g * u).sum(lead), g.sum(lead)
 
 
-@wrong("ch07.backward", "You sum over the row where the mean is due: the factor 1/d is missing.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward", "You sum over the row where the mean is due: the factor 1/d is missing.", see="what-a-norm-does-to-gradients"
+)
 def sums_for_means(x, weight, eps, grad_out):
     sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
     u = (x - x.mean(dim=-1, keepdim=True)) / sigma
@@ -374,7 +449,11 @@ def eps_forgotten(x, weight, eps, grad_out):
     u = (x - x.mean(dim=-1, keepdim=True)) / sigma
     g = grad_out * weight
     lead = tuple(range(x.ndim - 1))
-    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).sum(lead), grad_out.sum(lead)
+    return (
+        (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma,
+        (grad_out * u).sum(lead),
+        grad_out.sum(lead),
+    )
 
 
 @wrong("ch07.backward", "Your gradient of the gain takes x in place of the normed row.", see="what-a-norm-does-to-gradients")
@@ -383,19 +462,35 @@ def gain_from_x(x, weight, eps, grad_out):
     u = (x - x.mean(dim=-1, keepdim=True)) / sigma
     g = grad_out * weight
     lead = tuple(range(x.ndim - 1))
-    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * x).sum(lead), grad_out.sum(lead)
+    return (
+        (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma,
+        (grad_out * x).sum(lead),
+        grad_out.sum(lead),
+    )
 
 
-@wrong("ch07.backward", "Gain and offset are shared by all rows: their gradients are sums over the rows, not means.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward",
+    "Gain and offset are shared by all rows: their gradients are sums over the rows, not means.",
+    see="what-a-norm-does-to-gradients",
+)
 def means_over_rows(x, weight, eps, grad_out):
     sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
     u = (x - x.mean(dim=-1, keepdim=True)) / sigma
     g = grad_out * weight
     lead = tuple(range(x.ndim - 1))
-    return (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma, (grad_out * u).mean(lead), grad_out.mean(lead)
+    return (
+        (g - g.mean(-1, keepdim=True) - u * (g * u).mean(-1, keepdim=True)) / sigma,
+        (grad_out * u).mean(lead),
+        grad_out.mean(lead),
+    )
 
 
-@wrong("ch07.backward", "You took finite differences, which lose digits, and most of them for small and large rows. Go back through the formula.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward",
+    "You took finite differences, which lose digits, and most of them for small and large rows. Go back through the formula.",
+    see="what-a-norm-does-to-gradients",
+)
 def finite_differences(x, weight, eps, grad_out):
     def loss(x, weight, bias):
         centred = x - x.mean(-1, keepdim=True)
@@ -415,7 +510,11 @@ def finite_differences(x, weight, eps, grad_out):
     return tuple(gradients)
 
 
-@wrong("ch07.backward", "You add up over two leading dimensions. There may be more: all but the last.", see="what-a-norm-does-to-gradients")
+@wrong(
+    "ch07.backward",
+    "You add up over two leading dimensions. There may be more: all but the last.",
+    see="what-a-norm-does-to-gradients",
+)
 def two_leading_dimensions(x, weight, eps, grad_out):
     sigma = (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
     u, grad_u = (x - x.mean(-1, keepdim=True)) / sigma, grad_out * weight
@@ -481,7 +580,11 @@ def norms_the_branch(x, branches, norms, placement):
     return norms[-1](x) if placement == "pre" else x
 
 
-@wrong("ch07.stack", "Your pre-norm replaces the stream by its normed copy. The branch reads the copy; the sum starts from the stream.", see="before-or-after")
+@wrong(
+    "ch07.stack",
+    "Your pre-norm replaces the stream by its normed copy. The branch reads the copy; the sum starts from the stream.",
+    see="before-or-after",
+)
 def stream_is_normed(x, branches, norms, placement):
     if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
         raise ValueError
@@ -522,7 +625,11 @@ def one_norm(x, branches, norms, placement):
     return norms[-1](x) if placement == "pre" else x
 
 
-@wrong("ch07.stack", "What does not fit is let through: a wrong placement, or norms that are too many or too few.", see="before-or-after")
+@wrong(
+    "ch07.stack",
+    "What does not fit is let through: a wrong placement, or norms that are too many or too few.",
+    see="before-or-after",
+)
 def never_refuses(x, branches, norms, placement):
     for branch, norm in zip(branches, norms, strict=False):
         x = x + branch(norm(x)) if placement == "pre" else norm(x + branch(x))
@@ -558,7 +665,12 @@ right("ch07.warmup", "no difference")
 right("ch07.warmup", "both need it")
 
 wrong("ch07.warmup", "post-norm", "Choose one of the four texts as they stand.", see="does-post-norm-need-a-warmup")
-wrong("ch07.warmup", "neither needs it", "That is not one of the four: say it as the first of them.", see="does-post-norm-need-a-warmup")
+wrong(
+    "ch07.warmup",
+    "neither needs it",
+    "That is not one of the four: say it as the first of them.",
+    see="does-post-norm-need-a-warmup",
+)
 
 # ---------------------------------------------------------------- ch07.collapse
 
@@ -589,7 +701,11 @@ def by_products(x, layers, skip):
     return found
 
 
-@wrong("ch07.collapse", "You subtract each row's own mean. The mean row of all tokens is asked for.", see="how-alike-do-tokens-become")
+@wrong(
+    "ch07.collapse",
+    "You subtract each row's own mean. The mean row of all tokens is asked for.",
+    see="how-alike-do-tokens-become",
+)
 def mean_of_each_row(x, layers, skip):
     def residual(y):
         return ((y - y.mean(dim=1, keepdim=True)).norm() / y.norm()).item()
@@ -628,7 +744,11 @@ def squares(x, layers, skip):
     return found
 
 
-@wrong("ch07.collapse", "Your softmax runs over the queries. It is each query's weights over the keys that sum to 1.", see="how-alike-do-tokens-become")
+@wrong(
+    "ch07.collapse",
+    "Your softmax runs over the queries. It is each query's weights over the keys that sum to 1.",
+    see="how-alike-do-tokens-become",
+)
 def softmax_over_queries(x, layers, skip):
     found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
     for A, W in layers:
@@ -666,7 +786,11 @@ def never_adds(x, layers, skip):
     return found
 
 
-@wrong("ch07.collapse", "You measure the branch, not the stream: with skip, note the residual of the sum.", see="how-alike-do-tokens-become")
+@wrong(
+    "ch07.collapse",
+    "You measure the branch, not the stream: with skip, note the residual of the sum.",
+    see="how-alike-do-tokens-become",
+)
 def of_the_branch(x, layers, skip):
     found = [((x - x.mean(dim=0)).norm() / x.norm()).item()]
     for A, W in layers:
@@ -676,7 +800,11 @@ def of_the_branch(x, layers, skip):
     return found
 
 
-@wrong("ch07.collapse", "Your exponentials overflow at large scores. Take the largest score off first, as softmax does.", see="how-alike-do-tokens-become")
+@wrong(
+    "ch07.collapse",
+    "Your exponentials overflow at large scores. Take the largest score off first, as softmax does.",
+    see="how-alike-do-tokens-become",
+)
 def overflows(x, layers, skip):
     found = [float((x - x.mean(0)).norm() / x.norm())]
     for A, W in layers:
@@ -686,14 +814,23 @@ def overflows(x, layers, skip):
         found.append(float((x - x.mean(0)).norm() / x.norm()))
     return found
 
+
 # ---------------------------------------------------------------- changes of the solutions that make no difference
 
 equivalent("ch07.which", "`for N, d in …`", "a tester may take any numbers of rows and widths that show all sorts")
 equivalent("ch07.which", "`for size, mean in …`", "a tester may take any sizes and means that show all sorts")
-equivalent("ch07.which", "`wanted = start / (start.square().mean(dim=1, keepdim=True) + 1e-05).sqrt()`", "of two axes, the last is axis 1")
+equivalent(
+    "ch07.which",
+    "`wanted = start / (start.square().mean(dim=1, keepdim=True) + 1e-05).sqrt()`",
+    "of two axes, the last is axis 1",
+)
 equivalent("ch07.which", "`x = …`", "a tester may take any rows that show all sorts")
 equivalent("ch07.which", "`agreed[name] &= torch.allclose(…`", "any tolerance between 0.01% and 2% will do")
 equivalent("ch07.which", "`for name, start in …`", "of two axes, the last is axis 1")
 equivalent("ch07.radial", "`m, epsilon = sympy.symbols('m epsilon'…)`", "a letter is known by its name")
-equivalent("ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[-1])).softmax(dim=1)`", "of two axes, the last is axis 1")
-equivalent("ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=-1)`", "of two axes, the last is axis 1")
+equivalent(
+    "ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[-1])).softmax(dim=1)`", "of two axes, the last is axis 1"
+)
+equivalent(
+    "ch07.collapse", "`weights = (x @ A @ x.T / math.sqrt(x.shape[1])).softmax(dim=-1)`", "of two axes, the last is axis 1"
+)

@@ -161,7 +161,11 @@ def wide_threshold(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "Your threshold is too narrow: rounding of some hundred-thousandths passes as an effect.", see="blind-to-order")
+@wrong(
+    "ch08.shuffle",
+    "Your threshold is too narrow: rounding of some hundred-thousandths passes as an effect.",
+    see="blind-to-order",
+)
 def narrow_threshold(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -586,7 +590,11 @@ def no_mask(query, key, value, positions, letters):
     return rope_half(output, -positions) if "o" in letters else output
 
 
-@wrong("ch08.values", "You hide by −100, and a score can be lower than that. −∞ hides from every score.", see="what-the-causal-mask-changes")
+@wrong(
+    "ch08.values",
+    "You hide by −100, and a score can be lower than that. −∞ hides from every score.",
+    see="what-the-causal-mask-changes",
+)
 def hides_by_minus_100(query, key, value, positions, letters):
     query = rope_half(query, positions) if "q" in letters else query
     key = rope_half(key, positions) if "k" in letters else key
@@ -663,9 +671,15 @@ def letters_in_order(query, key, value, positions, letters):
     return rope_half(output, -positions) if letters.endswith("o") else output
 
 
-@wrong("ch08.values", "Your mask is of one size: texts longer than that do not fit. Make it from T.", see="queries-and-keys-not-values")
+@wrong(
+    "ch08.values",
+    "Your mask is of one size: texts longer than that do not fit. Make it from T.",
+    see="queries-and-keys-not-values",
+)
 def mask_of_32(query, key, value, positions, letters):
-    query, key, value = (rope_half(x, positions) if name in letters else x for x, name in ((query, "q"), (key, "k"), (value, "v")))
+    query, key, value = (
+        rope_half(x, positions) if name in letters else x for x, name in ((query, "q"), (key, "k"), (value, "v"))
+    )
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     future = torch.ones(32, 32, dtype=torch.bool).triu(1)[: scores.shape[-1], : scores.shape[-1]]
     output = scores.masked_fill(future, -math.inf).softmax(-1) @ value
@@ -682,7 +696,7 @@ def by_search(b, n_buckets, max_distance):
     E = n_buckets // 2
 
     def bucket(r):
-        return r if r < E else min(n_buckets - 1, E + int(math.log(r / E) / math.log(max_distance / E) * (n_buckets - E)))
+        return r if r < E else min(n_buckets - 1, E + int(math.log(r / E) / math.log(max_distance / E) * (n_buckets - E) + 1e-9))
 
     inside = [r for r in range(max_distance + 1) if bucket(r) == b]
     return (min(inside), None if b == n_buckets - 1 else max(inside))
@@ -829,6 +843,38 @@ def beyond_the_edge(b, n_buckets, max_distance):
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
+@wrong(
+    "ch08.buckets",
+    "An edge that is a whole number may come out a rounding above it as a float, and is then rounded up to the next.",
+    see="a-bias-instead",
+)
+def ceil_of_a_float(b, n_buckets, max_distance):
+    if not 0 <= b < n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)))
+
+    return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
+
+
+@wrong(
+    "ch08.buckets",
+    "You took off far more than a rounding before you rounded up: an edge just above a whole number is above it.",
+    see="a-bias-instead",
+)
+def takes_off_a_thousandth(b, n_buckets, max_distance):
+    if not 0 <= b < n_buckets:
+        raise ValueError(b)
+    E = n_buckets // 2
+
+    def first(b):
+        return b if b <= E else math.ceil(E * (max_distance / E) ** ((b - E) / (n_buckets - E)) - 1e-3)
+
+    return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
+
+
 # ---------------------------------------------------------------- ch08.length
 
 right("ch08.length", "t5")
@@ -845,11 +891,31 @@ wrong(
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference
 
-equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
-equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 0.002)`", "any bound between rounding and a real difference will do")
-equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
-equivalent("ch08.shuffle", "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() >= 0.001)`", "no difference is as large as that to the last digit")
-equivalent("ch08.shuffle", "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).max() > 0.001)`", "where rows change places, some difference is positive")
+equivalent(
+    "ch08.shuffle",
+    "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 0.002)`",
+    "any bound between rounding and a real difference will do",
+)
+equivalent(
+    "ch08.shuffle",
+    "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 0.002)`",
+    "any bound between rounding and a real difference will do",
+)
+equivalent(
+    "ch08.shuffle",
+    "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() >= 0.001)`",
+    "no difference is as large as that to the last digit",
+)
+equivalent(
+    "ch08.shuffle",
+    "`last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() >= 0.001)`",
+    "no difference is as large as that to the last digit",
+)
+equivalent(
+    "ch08.shuffle",
+    "`moves |= bool((f(x[everywhere]) - f(x)[everywhere]).max() > 0.001)`",
+    "where rows change places, some difference is positive",
+)
 equivalent("ch08.shuffle", "`for _ in range(19):`", "the number of permutations is free from ten on")
 equivalent("ch08.shuffle", "`for _ in range(21):`", "the number of permutations is free from ten on")
 equivalent("ch08.shuffle", "`for _ in range(40):`", "the number of permutations is free from ten on")
@@ -858,8 +924,23 @@ equivalent("ch08.reach", "`slowest = 2 * math.pi * 10001 ** (94 / 96)`", "within
 equivalent("ch08.reach", "`slowest = 2 * math.pi * 9999 ** (94 / 96)`", "within the tolerance of the task")
 equivalent("ch08.reach", "`base_needed = (999999 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
 equivalent("ch08.reach", "`base_needed = (1000001 / (2 * math.pi)) ** (128 / 126)`", "within the tolerance of the task")
-equivalent("ch08.values", "`future = torch.ones(scores.shape[-4:], dtype=torch.bool).triu(1)`", "a mask of all leading axes masks the same")
-equivalent("ch08.values", "`future = torch.ones(scores.shape[-3:], dtype=torch.bool).triu(1)`", "a mask of more leading axes masks the same")
+equivalent(
+    "ch08.values",
+    "`future = torch.ones(scores.shape[-4:], dtype=torch.bool).triu(1)`",
+    "a mask of all leading axes masks the same",
+)
+equivalent(
+    "ch08.values",
+    "`future = torch.ones(scores.shape[-3:], dtype=torch.bool).triu(1)`",
+    "a mask of more leading axes masks the same",
+)
 equivalent("ch08.buckets", "`raise ValueError(f…`", "the words of an error are free")
 equivalent("ch08.buckets", "`return b if b < exact else…`", "at the first later bucket both branches give the same number")
 equivalent("ch08.buckets", "`exact = n_buckets / 2`", "the number of buckets is even")
+equivalent(
+    "ch08.buckets",
+    "`return b if b <= exact else math.ceil(exact * (max_distance / exact) ** ((b - exact) / (n_buckets - exact)) - 2e-09)`",
+    "anything between a rounding and the next nearest edge will do",
+)
+equivalent("ch08.layouts", "`pairs = W.unflatten(1, (n_heads, -1, 2))`", "of two axes the last is axis 1")
+equivalent("ch08.layouts", "`return pairs.transpose(-1, 2).flatten(1)`", "of four axes the last but one is axis 2")

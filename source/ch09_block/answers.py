@@ -83,7 +83,11 @@ def parallel(x, attention, ffn, norm_1, norm_2):
     return x + attention(norm_1(x)) + ffn(norm_2(x))
 
 
-@wrong("ch09.pattern", "You normed the stream and then added to the normed one. The sum starts from the stream itself.", see="two-lines")
+@wrong(
+    "ch09.pattern",
+    "You normed the stream and then added to the normed one. The sum starts from the stream itself.",
+    see="two-lines",
+)
 def adds_to_the_normed(x, attention, ffn, norm_1, norm_2):
     x = norm_1(x)
     x = x + attention(x)
@@ -91,7 +95,9 @@ def adds_to_the_normed(x, attention, ffn, norm_1, norm_2):
     return x + ffn(x)
 
 
-@wrong("ch09.pattern", "Your norms stand behind the parts. They belong in front: each part reads a normed stream.", see="two-lines")
+@wrong(
+    "ch09.pattern", "Your norms stand behind the parts. They belong in front: each part reads a normed stream.", see="two-lines"
+)
 def norms_the_branch_output(x, attention, ffn, norm_1, norm_2):
     x = x + norm_1(attention(x))
     return x + norm_2(ffn(x))
@@ -109,7 +115,11 @@ def forgets_the_second_norm(x, attention, ffn, norm_1, norm_2):
     return x + ffn(x)
 
 
-@wrong("ch09.pattern", "The feed-forward network comes first in your block. First the tokens talk, then each works alone.", see="two-lines")
+@wrong(
+    "ch09.pattern",
+    "The feed-forward network comes first in your block. First the tokens talk, then each works alone.",
+    see="two-lines",
+)
 def works_before_talking(x, attention, ffn, norm_1, norm_2):
     x = x + ffn(norm_2(x))
     return x + attention(norm_1(x))
@@ -135,13 +145,19 @@ def adds_into_the_branch(x, attention, ffn, norm_1, norm_2):
     return y
 
 
-@wrong("ch09.pattern", "Your second sum starts from x again, and what attention brought is lost. It starts from h₂.", see="two-lines")
+@wrong(
+    "ch09.pattern", "Your second sum starts from x again, and what attention brought is lost. It starts from h₂.", see="two-lines"
+)
 def second_sum_from_x(x, attention, ffn, norm_1, norm_2):
     h = x + attention(norm_1(x))
     return x + ffn(norm_2(h))
 
 
-@wrong("ch09.pattern", "Your norms have changed places: norm_1 belongs to attention, norm_2 to the feed-forward network.", see="two-lines")
+@wrong(
+    "ch09.pattern",
+    "Your norms have changed places: norm_1 belongs to attention, norm_2 to the feed-forward network.",
+    see="two-lines",
+)
 def exchanges_the_norms(x, attention, ffn, norm_1, norm_2):
     h = x + attention(norm_2(x))
     return h + ffn(norm_1(h))
@@ -362,13 +378,32 @@ def three_tokens_only(model, T, V):
     return None
 
 
-@wrong("ch09.leak", "You let changes of 0.002 pass. A leaking logit moves by more than 0.001, rounding by less than 0.00001.", see="the-mask")
+@wrong(
+    "ch09.leak",
+    "You let changes of 0.002 pass. A leaking logit moves by more than 0.001, rounding by less than 0.00001.",
+    see="the-mask",
+)
 def high_threshold(model, T, V):
     for t in range(T - 1):
         for _ in range(20):
             ids = torch.randint(V, (T,))
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if (model(ids)[t] - model(other)[t]).abs().max() > 2e-3:
+                return t
+    return None
+
+
+@wrong(
+    "ch09.leak",
+    "Your texts begin with the same token again and again. A model may look ahead behind other beginnings: draw these, too.",
+    see="the-mask",
+)
+def zeros_before(model, T, V):
+    for t in range(T - 1):
+        for _ in range(20):
+            ids = torch.cat([torch.zeros(t + 1, dtype=torch.int64), torch.randint(V, (T - t - 1,))])
+            other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
                 return t
     return None
 
@@ -420,11 +455,31 @@ class takes_the_mean_away:
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "You divided by the length of the row. It is the root of the mean of the squares, not of their sum.", see="two-small-parts")
+@wrong(
+    "ch09.parts",
+    "You divided by the length of the row. It is the root of the mean of the squares, not of their sum.",
+    see="two-small-parts",
+)
 class divides_by_the_length:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
         return weight * (wide / (wide.square().sum(dim=-1, keepdim=True) + eps).sqrt()).to(x.dtype)
+
+    def swiglu(x, W_gate, W_up, W_down):
+        return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
+
+
+@wrong(
+    "ch09.parts",
+    "You square in bfloat16. It does not overflow, but it keeps three digits: square in float32.",
+    see="two-small-parts",
+)
+class squares_in_bfloat16:
+    def rms_norm(x, weight, eps):
+        if x.dtype in (torch.float32, torch.float64):
+            return weight * x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+        size = (x.bfloat16().square().float().mean(dim=-1, keepdim=True) + eps).sqrt()
+        return weight * (x.float() / size).to(x.dtype)
 
     def swiglu(x, W_gate, W_up, W_down):
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
@@ -439,7 +494,9 @@ class squares_in_half_precision:
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "Your norm computes in float32 whatever comes in, and float64 loses half of its digits.", see="two-small-parts")
+@wrong(
+    "ch09.parts", "Your norm computes in float32 whatever comes in, and float64 loses half of its digits.", see="two-small-parts"
+)
 class always_float32:
     def rms_norm(x, weight, eps):
         wide = x.float()
@@ -515,7 +572,10 @@ class forgets_the_weight:
 @right("ch09.attention")
 def fused(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
-    q, k, v = (torch.matmul(x, W).reshape(B, T, n, -1).permute(0, 2, 1, 3) for W, n in zip((W_q, W_k, W_v), (n_heads, n_kv_heads, n_kv_heads)))
+    q, k, v = (
+        torch.matmul(x, W).reshape(B, T, n, -1).permute(0, 2, 1, 3)
+        for W, n in zip((W_q, W_k, W_v), (n_heads, n_kv_heads, n_kv_heads))
+    )
     where = torch.arange(T)
     out = F.scaled_dot_product_attention(rope_half(q, where), rope_half(k, where), v, is_causal=True, enable_gqa=True)
     return out.permute(0, 2, 1, 3).reshape(B, T, d_model).matmul(W_o)
@@ -579,7 +639,11 @@ def scaled_by_the_model(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return mixed.transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "The heads are split by one view, which mixes tokens with heads. Split first, then turn.", see="heads-that-share-keys")
+@wrong(
+    "ch09.attention",
+    "The heads are split by one view, which mixes tokens with heads. Split first, then turn.",
+    see="heads-that-share-keys",
+)
 def view_without_a_turn(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).reshape(B, n, T, -1) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -587,7 +651,11 @@ def view_without_a_turn(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "You flattened the heads without turning them back: tokens and heads change places.", see="heads-that-share-keys")
+@wrong(
+    "ch09.attention",
+    "You flattened the heads without turning them back: tokens and heads change places.",
+    see="heads-that-share-keys",
+)
 def never_turns_back(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -609,7 +677,11 @@ def turns_the_values(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "You turned the whole width at once. Each head is turned by itself, with the clocks of its own width.", see="heads-that-share-keys")
+@wrong(
+    "ch09.attention",
+    "You turned the whole width at once. Each head is turned by itself, with the clocks of its own width.",
+    see="heads-that-share-keys",
+)
 def rope_before_the_split(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k = rope_half(x @ W_q, torch.arange(T)), rope_half(x @ W_k, torch.arange(T))
@@ -617,7 +689,11 @@ def rope_before_the_split(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "The mask comes after the softmax: each row was divided by a sum over the future as well.", see="what-goes-wrong-in-practice")
+@wrong(
+    "ch09.attention",
+    "The mask comes after the softmax: each row was divided by a sum over the future as well.",
+    see="what-goes-wrong-in-practice",
+)
 def masks_after_the_softmax(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -638,7 +714,11 @@ def hides_the_diagonal(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "Your mask hides the token from itself. The diagonal is no future: each token may see itself.", see="the-mask")
+@wrong(
+    "ch09.attention",
+    "Your mask hides the token from itself. The diagonal is no future: each token may see itself.",
+    see="the-mask",
+)
 def hides_the_diagonal_by_a_number(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -649,7 +729,11 @@ def hides_the_diagonal_by_a_number(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "Your softmax runs over the queries. It is the weights of each query over the keys, the last axis, that sum to 1.", see="the-mask")
+@wrong(
+    "ch09.attention",
+    "Your softmax runs over the queries. It is the weights of each query over the keys, the last axis, that sum to 1.",
+    see="the-mask",
+)
 def softmax_over_the_queries(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -671,7 +755,11 @@ def mask_of_sixteen(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.", see="the-mask")
+@wrong(
+    "ch09.attention",
+    "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
+    see="the-mask",
+)
 def hides_what_is_zero(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -702,7 +790,11 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
 
 
-@wrong("ch09.attention", "You hide by adding a large number below zero. A score can be larger than that: −∞ hides every score.", see="the-mask")
+@wrong(
+    "ch09.attention",
+    "You hide by adding a large number below zero. A score can be larger than that: −∞ hides every score.",
+    see="the-mask",
+)
 def hides_by_adding(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     positions, d_head, group = torch.arange(T), d_model // n_heads, n_heads // n_kv_heads
@@ -757,7 +849,12 @@ wrong(
     see="count-it",
 )
 
-wrong("ch09.count", cell('parameters = "V*d + L*(14.5*d**2 + 2*d) + d"'), "That is a text. Write the expression itself, without quotes.", see="count-it")
+wrong(
+    "ch09.count",
+    cell('parameters = "V*d + L*(14.5*d**2 + 2*d) + d"'),
+    "That is a text. Write the expression itself, without quotes.",
+    see="count-it",
+)
 
 # ---------------------------------------------------------------- ch09.gpt
 
@@ -784,7 +881,10 @@ def from_torchs_parts(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:
         h = norm(x, b["norm_1"])
-        q, k, v = ((h @ b[name]).view(B, T, n, -1).transpose(1, 2) for name, n in (("W_q", n_heads), ("W_k", n_kv_heads), ("W_v", n_kv_heads)))
+        q, k, v = (
+            (h @ b[name]).view(B, T, n, -1).transpose(1, 2)
+            for name, n in (("W_q", n_heads), ("W_k", n_kv_heads), ("W_v", n_kv_heads))
+        )
         mixed = F.scaled_dot_product_attention(rope_half(q, where), rope_half(k, where), v, is_causal=True, enable_gqa=True)
         x = x + mixed.transpose(1, 2).reshape(B, T, d) @ b["W_o"]
         h = norm(x, b["norm_2"])
@@ -792,7 +892,11 @@ def from_torchs_parts(ids, p, n_heads, n_kv_heads):
     return norm(x, p["norm"]) @ (p["E"].T if "W_head" not in p else p["W_head"])
 
 
-@wrong("ch09.gpt", "The ε of your norms is smaller than the 10⁻⁵ of the task, or not there: where entries are small, that shows.", see="two-small-parts")
+@wrong(
+    "ch09.gpt",
+    "The ε of your norms is smaller than the 10⁻⁵ of the task, or not there: where entries are small, that shows.",
+    see="two-small-parts",
+)
 def smaller_eps(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:
@@ -819,7 +923,7 @@ def always_tied(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p["E"].T
 
 
-@wrong("ch09.gpt", "Your model has no tied head: without \"W_head\" the embedding serves, transposed.", see="count-it")
+@wrong("ch09.gpt", 'Your model has no tied head: without "W_head" the embedding serves, transposed.', see="count-it")
 def never_tied(ids, p, n_heads, n_kv_heads):
     if not p["blocks"]:
         return rms_norm(p["E"][ids], p["norm"], 1e-5) @ p["E"].T
@@ -840,7 +944,11 @@ def first_block_for_all(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p.get("W_head", p["E"].T)
 
 
-@wrong("ch09.gpt", "Every block starts from the embeddings again. The stream goes from one block to the next.", see="from-text-to-logits")
+@wrong(
+    "ch09.gpt",
+    "Every block starts from the embeddings again. The stream goes from one block to the next.",
+    see="from-text-to-logits",
+)
 def every_block_reads_the_embedding(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     start = x
@@ -907,8 +1015,18 @@ equivalent("ch09.leak", "`for t in range(T - 0):`", "nothing comes after the las
 equivalent("ch09.leak", "`for _ in range(19):`", "the number of tries is free, if there are many")
 equivalent("ch09.leak", "`for _ in range(21):`", "the number of tries is free, if there are many")
 equivalent("ch09.leak", "`for _ in range(40):`", "the number of tries is free, if there are many")
-equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).abs().max() > 0.0002:`", "any bound between rounding and a leak will do")
-equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).abs().max() >= 0.0001:`", "no difference is as large as that to the last digit")
-equivalent("ch09.leak", "`if (model(ids)[t] - model(other)[t]).max() > 0.0001:`", "of two texts drawn alike, each difference comes with either sign in twenty tries")
+equivalent(
+    "ch09.leak", "`if (model(ids)[t] - model(other)[t]).abs().max() > 0.0002:`", "any bound between rounding and a leak will do"
+)
+equivalent(
+    "ch09.leak",
+    "`if (model(ids)[t] - model(other)[t]).abs().max() >= 0.0001:`",
+    "no difference is as large as that to the last digit",
+)
+equivalent(
+    "ch09.leak",
+    "`if (model(ids)[t] - model(other)[t]).max() > 0.0001:`",
+    "of two texts drawn alike, each difference comes with either sign in twenty tries",
+)
 equivalent("ch09.attention", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")
 equivalent("ch09.count", "`V, L, d = sympy.symbols('V L d'…)`", "a letter is known by its name")

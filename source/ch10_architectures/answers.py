@@ -37,7 +37,7 @@ def padding_sees_nothing(x, kind, prefix, lengths):
     return scores.softmax(dim=-1).nan_to_num() @ x
 
 
-_MIX = '''
+_MIX = """
 def mix(x, kind, prefix, lengths):
     T, d = x.shape[1:]
     place = torch.arange(T)
@@ -50,7 +50,7 @@ def mix(x, kind, prefix, lengths):
     allowed = allowed & real[:, None, :]
     scores = x @ x.mT / math.sqrt(d)
     return scores.masked_fill(~allowed, -math.inf).softmax(dim=-1) @ x * real[..., None]
-'''
+"""
 
 
 def _mix(old, new):
@@ -194,13 +194,13 @@ def with_masked_fill(ids, u, random_ids, special, mask_id):
     return noisy.masked_fill(u < 0.12, mask_id), ids.masked_fill(u >= 0.15, -100)
 
 
-_CORRUPT = '''
+_CORRUPT = """
 def corrupt(ids, u, random_ids, special, mask_id):
     chosen = (u < 0.15) & ~special
     inputs = torch.where(chosen & (u < 0.135), random_ids, ids)
     inputs = torch.where(chosen & (u < 0.12), mask_id, inputs)
     return inputs, torch.where(chosen, ids, -100)
-'''
+"""
 
 
 def _corrupt(old, new):
@@ -308,7 +308,10 @@ def corrupt(ids, u, random_ids, special, mask_id):
 def text_by_text(joint):
     result = torch.zeros((), dtype=joint.dtype)
     for text in (joint > 0).nonzero():
-        factors = [joint[tuple(text)] / joint.movedim(i, 0)[(slice(None), *text[torch.arange(joint.ndim) != i])].sum() for i in range(joint.ndim)]
+        factors = [
+            joint[tuple(text)] / joint.movedim(i, 0)[(slice(None), *text[torch.arange(joint.ndim) != i])].sum()
+            for i in range(joint.ndim)
+        ]
         result = result + torch.stack(factors).prod()
     return result
 
@@ -321,14 +324,14 @@ def in_logarithms(joint):
     return torch.nan_to_num(logs, nan=-math.inf).exp().sum()
 
 
-_TOTAL = '''
+_TOTAL = """
 def total(joint):
     product = torch.ones_like(joint)
     for i in range(joint.ndim):
         rest = joint.sum(dim=i, keepdim=True)
         product = product * torch.where(joint > 0, joint / torch.where(rest > 0, rest, 1), 0)
     return product.sum()
-'''
+"""
 
 
 def _total(old, new):
@@ -386,7 +389,9 @@ wrong(
 )
 wrong(
     "ch10.total",
-    _total("torch.where(joint > 0, joint / torch.where(rest > 0, rest, 1), 0)", "((joint + 1e-3) / (rest + 1e-3 * joint.shape[i]))"),
+    _total(
+        "torch.where(joint > 0, joint / torch.where(rest > 0, rest, 1), 0)", "((joint + 1e-3) / (rest + 1e-3 * joint.shape[i]))"
+    ),
     "You added a small number to avoid 0/0, and changed all other quotients.",
     see="why-bert-writes-no-essay",
 )
@@ -454,7 +459,7 @@ def with_einsum(x, memory, W_q, W_k, W_v, W_o, n_heads, lengths):
     return torch.einsum("bhts,bshd->bthd", weights, v).flatten(2) @ W_o, weights
 
 
-_CROSS = '''
+_CROSS = """
 def cross(x, memory, W_q, W_k, W_v, W_o, n_heads, lengths):
     (B, T, d_model), S = x.shape, memory.shape[1]
     d_head = d_model // n_heads
@@ -465,7 +470,7 @@ def cross(x, memory, W_q, W_k, W_v, W_o, n_heads, lengths):
     scores = query @ key.mT / math.sqrt(d_head)
     weights = scores.masked_fill(~real[:, None, None, :], -math.inf).softmax(dim=-1)
     return (weights @ value).transpose(1, 2).reshape(B, T, d_model) @ W_o, weights
-'''
+"""
 
 
 def _cross(old, new):
@@ -523,7 +528,10 @@ wrong(
 )
 wrong(
     "ch10.cross",
-    _cross("scores.masked_fill(~real[:, None, None, :], -math.inf).softmax(dim=-1)", "scores.softmax(dim=-1) * real[:, None, None, :]"),
+    _cross(
+        "scores.masked_fill(~real[:, None, None, :], -math.inf).softmax(dim=-1)",
+        "scores.softmax(dim=-1) * real[:, None, None, :]",
+    ),
     "You hid padding after the softmax: the rows do not sum to 1 any more.",
     see="two-texts",
 )
@@ -548,7 +556,10 @@ wrong(
 )
 wrong(
     "ch10.cross",
-    _cross("scores.masked_fill(~real[:, None, None, :], -math.inf)", "(scores * real[:, None, None, :]).masked_fill(scores * real[:, None, None, :] == 0, -math.inf)"),
+    _cross(
+        "scores.masked_fill(~real[:, None, None, :], -math.inf)",
+        "(scores * real[:, None, None, :]).masked_fill(scores * real[:, None, None, :] == 0, -math.inf)",
+    ),
     "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
     see="two-texts",
 )
@@ -620,5 +631,9 @@ equivalent("ch10.switch", "`allowed = torch.ones(T, dtype=torch.bool)`", "one ro
 equivalent("ch10.reach", "`a, b, L = sympy.symbols('a b L'…)`", "a letter is known by its name")
 equivalent("ch10.total", "`product = product * torch.where(joint >= 0…`", "where the text has probability 0, so has the quotient")
 equivalent("ch10.total", "`product = product * torch.where(joint > -1…`", "where the text has probability 0, so has the quotient")
-equivalent("ch10.total", "`product = product * torch.where(joint > 0, joint / torch.where(rest …), 0)`", "where the rest has probability 0, the text has, and the quotient is not used")
+equivalent(
+    "ch10.total",
+    "`product = product * torch.where(joint > 0, joint / torch.where(rest …), 0)`",
+    "where the rest has probability 0, the text has, and the quotient is not used",
+)
 equivalent("ch10.cross", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch12.temperature
 
@@ -137,6 +137,20 @@ def takes_any(logits, tau):
     if tau == 0:
         return (lead == 0).to(lead.dtype) / (lead == 0).sum(-1, keepdim=True)
     return (lead / abs(tau)).softmax(-1)
+
+
+@wrong(
+    "ch12.temperature",
+    "You refuse a temperature only when it is well below 0. Any negative one is refused, however near to 0.",
+    see="from-logits-to-a-token",
+)
+def rounds_first(logits, tau):
+    if round(tau, 6) < 0:
+        raise ValueError("negative")
+    lead = logits - logits.amax(-1, keepdim=True)
+    if tau == 0:
+        return (lead == 0).to(lead.dtype) / (lead == 0).sum(-1, keepdim=True)
+    return (lead / tau).softmax(-1)
 
 
 @wrong(
@@ -806,6 +820,21 @@ def texts_of_22(full, cached):
     return True
 
 
+@wrong(
+    "ch12.exact",
+    "You split into a few chunks. Reading one token at a time makes as many as there are tokens: a cache may fail then.",
+    see="the-same-logits",
+)
+def few_chunks(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([30], [7, 1, 1, 12, 9], [1, 29], [15, 15], [2, 3, 25], [30]):
+        ids = torch.randint(10, (30,), generator=generator)
+        chunks = [part.tolist() for part in ids.split(sizes)]
+        if not torch.allclose(torch.cat(cached(chunks)), full(ids.tolist()), rtol=0, atol=1e-8):
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- ch12.cost
 
 wrong(
@@ -851,3 +880,42 @@ wrong(
 wrong("ch12.bytes", {"kib": 4, "users": 768}, "That is one layer. Each layer has a cache of its own.", see="bytes")
 wrong("ch12.bytes", {"kib": 192, "users": 26}, "The weights lie on the card, too: they leave 48 GiB.", see="bytes")
 wrong("ch12.bytes", {"kib": 196608, "users": 16}, "The size of the cache was asked for in KiB, not in bytes.", see="bytes")
+
+# ---------------------------------------------------------------- changes of the solutions that make no difference
+
+equivalent(
+    "ch12.top_p", "`for i in probs.argsort(descending=True, stable=True):`", "a tensor without axes is a whole number, too"
+)
+equivalent("ch12.top_p", "`kept, total = ([], -0.0)`", "the same number")
+equivalent("ch12.tree", "`best, most = ([], 1.0 if not tree else -2.0)`", "any number below all probabilities will do")
+equivalent("ch12.tree", "`best, most = ([], 1.0 if not tree else -0.0)`", "some text of a tree has a probability above 0")
+equivalent("ch12.tree", "`tree = tree[token][-1]`", "the last of two is the second")
+equivalent(
+    "ch12.step",
+    "`return ((scores.softmax(dim=-1) @ values)[:, -1], keys, values)`",
+    "there is one row of queries, first and last",
+)
+for tolerance in ("rtol=0, atol=2e-08", "rtol=0"):
+    equivalent(
+        "ch12.exact",
+        f"`if not torch.allclose(torch.cat(cached(chunks)), full(ids.tolist()), {tolerance}):`",
+        "an absolute tolerance between the two that the task names",
+    )
+for change in (
+    "generator = torch.Generator().manual_seed(1)",
+    "generator = torch.Generator().manual_seed(-1)",
+    "generator = torch.manual_seed(0)",
+    "ids = torch.randint(10, (30,))",
+):
+    equivalent("ch12.exact", f"`{change}`", "other random texts show it as well")
+equivalent(
+    "ch12.exact", "`ids = torch.randint(9, (30,), generator=generator)`", "faults lie in splits, lengths and calls, not in tokens"
+)
+equivalent("ch12.cost", "`n = sympy.Symbol('n', …)`", "a letter is known by its name")
+for change in (
+    "(81 - 32) // (kib * 16384 / 2 ** 20)",
+    "(80 - 31) // (kib * 16384 / 2 ** 20)",
+    "(80 - 32) // (kib * 16383 / 2 ** 20)",
+):
+    equivalent("ch12.bytes", f"`users = {change}`", "the same after rounding down")
+equivalent("ch12.bytes", "`users = (80 - 32) / (kib * 16384 / 2 ** 20)`", "48 is 16 times 3, and nothing is left over")

@@ -287,11 +287,16 @@ def differences_with_sign(multiply):
     return True
 
 
-equivalent(
-    "f01.is_product",
-    "`for m, n, p in …`",
-    "a tester may take any sizes that hold both ends, the middle, odd, even and unequal ones",
-)
+sizes = [(1, 1, 1), (4, 4, 4), (11, 11, 11), (20, 20, 20), (1, 5, 1), (4, 1, 3), (2, 3, 5), (5, 3, 2)]
+for i, case in enumerate(sizes):
+    for place in range(3):
+        for other in {case[place] - 1, case[place] + 1, 2 * case[place]} & set(range(1, 20)) if case != (20, 20, 20) else ():
+            changed = [*sizes[:i], (*case[:place], other, *case[place + 1 :]), *sizes[i + 1 :]]
+            equivalent(
+                "f01.is_product",
+                f"`for m, n, p in {changed}:`",
+                "both ends, the middle, odd, even and unequal sizes are still there",
+            )
 
 # ---------------------------------------------------------------- f01.cheapest
 

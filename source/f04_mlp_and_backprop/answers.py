@@ -440,8 +440,24 @@ wrong(
     see="backwards-layer-by-layer",
 )
 
+for place, others in enumerate(((3, 5, 8), (2, 4, 6), (4, 6, 10), (1, 3, 4))):
+    for other in others:
+        first = [*(4, 3, 5, 2)[:place], other, *(4, 3, 5, 2)[place + 1 :]]
+        equivalent(
+            "f04.suspicion",
+            f"`for N, d_in, d_hidden, d_out in [{tuple(first)}, (3, 3, 3, 3), (1, 2, 3, 1)]:`",
+            "N is above 1 and both layers change the width, as before",
+        )
+for N in (2, 4, 6):
+    equivalent(
+        "f04.suspicion",
+        f"`for N, d_in, d_hidden, d_out in [(4, 3, 5, 2), ({N}, 3, 3, 3), (1, 2, 3, 1)]:`",
+        "the widths are equal, as before; N is free",
+    )
 equivalent(
-    "f04.suspicion", "`for N, d_in, d_hidden, d_out in …`", "a tester may take any sizes of which some are equal and some are not"
+    "f04.suspicion",
+    "`for N, d_in, d_hidden, d_out in [(4, 3, 5, 2), (3, 3, 3, 3), (…, …, …, …)]:`",
+    "a third case is free: the first two are those of the hint",
 )
 equivalent("f04.suspicion", "`if False:`", "zip raises for three gradients, and what raises is wrong")
 for same in (", strict=False", ""):

@@ -11,6 +11,8 @@ from autograder.answers import cell, equivalent, right, wrong
 
 right("f06.changes", "fdca")
 right("f06.changes", "ACDF")
+right("f06.changes", "a, c, d, f")
+right("f06.changes", ["a", "c", "d", "f"])
 wrong(
     "f06.changes",
     "abde",
@@ -49,17 +51,16 @@ def by_ranks(score):
 
 
 @right("f06.ranks_by_angle")
-def two_at_a_time(score):
+def five_at_a_time(score):
     rng = np.random.default_rng(0)
     for d in range(2, 21):
-        for _ in range(30):
-            rows = torch.from_numpy(rng.normal(size=(3, d)) * 10 ** rng.uniform(-2, 2, size=(3, 1)))
-            query, pair = rows[0], rows[1:]
-            angles = torch.nn.functional.cosine_similarity(pair, query.expand_as(pair))
-            first, second = score(query, pair).tolist()
-            if abs(angles[0] - angles[1]) > 1e-6 and (first > second) != bool(angles[0] > angles[1]):
-                return False
-            if first == second:
+        for _ in range(8):
+            rows = torch.from_numpy(rng.normal(size=(6, d)))
+            rows = rows / rows.norm(dim=-1, keepdim=True) * torch.from_numpy(10 ** rng.uniform(-2, 2, size=(6, 1)))
+            query, some = rows[0], rows[1:]
+            cosines = (some @ query / (some.norm(dim=-1) * query.norm())).tolist()
+            both = list(zip(cosines, score(query, some).tolist(), strict=True))
+            if any(near > far + 1e-6 and not high > low for near, high in both for far, low in both):
                 return False
     return True
 
@@ -266,6 +267,23 @@ def no_tolerance(score):
 
 @wrong(
     "f06.ranks_by_angle",
+    "You go beyond d = 20. What a score does there is not promised: a right one may fail.",
+    see="when-they-agree",
+)
+def up_to_twenty_four(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 25) for _ in range(2)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
     "Your dimensions end at 19: range leaves out its end. A score can go wrong at d = 20.",
     see="when-they-agree",
 )
@@ -284,16 +302,46 @@ def up_to_nineteen(score):
 for line in (
     "lengths = 10 ** (4 * torch.rand(101, 1, generator=generator) - 2)",
     "lengths = 9 ** (4 * torch.rand(101, 1, generator=generator, dtype=torch.float64) - 2)",
+    "lengths = 10 ** (4 * torch.rand(101, 1, dtype=torch.float64) - 2)",
+    "for _ in range(3):",
     "for _ in range(5):",
     "for _ in range(8):",
     "directions = torch.randn(101, d, dtype=torch.float64)",
+    "generator = torch.Generator().manual_seed(-1)",
+    "generator = torch.Generator().manual_seed(1)",
+    "generator = torch.manual_seed(0)",
 ):
     equivalent("f06.ranks_by_angle", f"`{line}`", "other random numbers of the ranges that the task names")
+for line in (
+    "order = (unit[1:] @ unit[1]).argsort()",
+    "order = (unit[1:] @ unit[-1]).argsort()",
+    "order = (unit[2:] @ unit[0]).argsort()",
+    "order = unit[1:].argsort()",
+):
+    equivalent("f06.ranks_by_angle", f"`{line}`", "in any list, the score must rise wherever the cosine does")
+for line in ("unit[0:] @ unit[0]", "unit[1:] @ unit[1]", "unit[1:] @ unit[-1]"):
+    equivalent(
+        "f06.ranks_by_angle",
+        f"`cosines, scores = (({line})[order], score(query, candidates)[order])`",
+        "half of the neighbours are left out, and the other half suffice",
+    )
+for line in ("< 2e-06", "< -1e-06", "<= 1e-06", "< -0.999999"):
+    equivalent(
+        "f06.ranks_by_angle",
+        f"`if not ((scores.diff() > 0) | (cosines.diff() {line})).all():`",
+        "its own draws have no cosines as near as 2e-6",
+    )
 equivalent(
     "f06.ranks_by_angle",
-    "`order = (unit[1:] @ unit[1]).argsort()`",
-    "in any list, the score must rise from each candidate to the next where the cosine does",
+    "`lengths = -10 ** (4 * torch.rand(101, 1, generator=generator, dtype=torch.float64) - 2)`",
+    "all vectors turn around, and no angle changes",
 )
+equivalent(
+    "f06.ranks_by_angle",
+    "`directions = torch.randn(101, d, generator=generator)`",
+    "cosines of float32 are off by less than 1e-6, and the score gets float64",
+)
+equivalent("f06.ranks_by_angle", "`unit = directions / directions.norm(dim=1, keepdim=True)`", "dimension 1 is the last")
 equivalent("f06.ranks_by_angle", "without `generator = torch.Generator().manual_seed(0)`", "an earlier cell has a generator")
 
 # ---------------------------------------------------------------- f06.dimension
@@ -318,7 +366,8 @@ wrong("f06.dimension", 383, "You divided by t. The tail has the square of t.", s
 wrong("f06.dimension", 3822, "Rounded down: with one dimension less the risk is a little too high.", see="random-directions")
 wrong("f06.dimension", 922, "That is for a single candidate. The best of two million is another matter.", see="random-directions")
 
-equivalent("f06.dimension", "`dimension = math.ceil(2 * math.log(1999999 / 0.01) / 0.1 ** 2)`", "the same whole number")
+for n in (1999999, 2000001):
+    equivalent("f06.dimension", f"`dimension = math.ceil(2 * math.log({n} / 0.01) / 0.1 ** 2)`", "the same whole number")
 
 # ---------------------------------------------------------------- f06.offset
 
@@ -598,6 +647,7 @@ def longer_than_the_longest(vectors):
     return torch.cat([vectors, (squares.sum() - squares).clamp(min=0).sqrt()], dim=-1)
 
 
+equivalent("f06.reduce", "`squares = vectors.square().sum(dim=1, keepdim=True)`", "dimension 1 is the last")
 equivalent("f06.reduce", "`return torch.cat([vectors, (squares.max() - squares).sqrt()], dim=1)`", "dimension 1 is the last")
 
 # ---------------------------------------------------------------- f06.prediction

@@ -319,17 +319,20 @@ def keeps_the_first_rate(params, grads, state, rate, decay):
     return new, (t, ms, vs, rate, decay)
 
 
-equivalent(
-    "f07.adamw", "`ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads, strict=False)]`", _LENGTHS := "the lists are of one length"
-)
-equivalent("f07.adamw", "`vs = [0.95 * v + 0.05 * g ** 2 for v, g in zip(vs, grads, strict=False)]`", _LENGTHS)
-equivalent("f07.adamw", "`for p, m, v in zip(params, ms, vs, strict=False):`", _LENGTHS)
+for same in (", strict=False", ""):
+    for line in (
+        f"ms = [0.9 * m + 0.1 * g for m, g in zip(ms, grads{same})]",
+        f"vs = [0.95 * v + 0.05 * g ** 2 for v, g in zip(vs, grads{same})]",
+        f"for p, m, v in zip(params, ms, vs{same}):",
+    ):
+        equivalent("f07.adamw", f"`{line}`", "the lists are of one length")
 
 # ---------------------------------------------------------------- f07.decay
 
 right("f07.decay", "dca")
 right("f07.decay", "ACD")
 right("f07.decay", "a, c, d")
+right("f07.decay", ["a", "c", "d"])
 wrong(
     "f07.decay",
     "abcd",
@@ -492,6 +495,18 @@ for tester, sentence in [
     wrong("f07.clips", tester, sentence, see="clipping-long-gradients")
 
 equivalent("f07.clips", "`cases = [(…`", "other norms and c of the same ranges; c beyond 0.1 to 10 is noticed")
+for line in (
+    "generator = torch.Generator().manual_seed(-1)",
+    "generator = torch.Generator().manual_seed(0)",
+    "generator = torch.Generator().manual_seed(2)",
+    "generator = torch.manual_seed(1)",
+    "grads = [torch.randn(s, dtype=torch.float64) for s in shapes]",
+):
+    equivalent("f07.clips", f"`{line}`", "other random numbers")
+equivalent("f07.clips", "`grads = [torch.randn(s, generator=generator) for s in shapes]`", "float64 is this notebook's default")
+equivalent("f07.clips", "`got = clip([g for g in grads], c)`", "the gradients are not used after the call")
+for same in (", strict=False", ""):
+    equivalent("f07.clips", f"`for mine, right in zip(got, wanted{same}):`", "their lengths were compared before")
 equivalent("f07.clips", "`for shapes in [[(…`", "a tester may take any shapes of 0 to 3 dimensions")
 equivalent("f07.clips", "`… < 0.0002 * c:`", "right numbers are off by less than 0.0001 c, wrong ones by more than 0.0003 c")
 

@@ -308,8 +308,43 @@ def exact_share(f):
     )
 
 
+@wrong(
+    "f08.is_dropout",
+    "You call f more often than the task allows. Each call gives up to 10,000 entries: a few calls are enough.",
+    see="dropout-a-random-factor-of-mean-one",
+)
+def thousand_calls(f):
+    x = torch.linspace(1, 3, 2500).reshape(50, 50) * (-1) ** torch.arange(50)
+    for rho in (0.0, 0.2, 0.8):
+        outputs = torch.stack([f(x, rho, True) for _ in range(400)])
+        kept = (outputs != 0).float()
+        if not torch.equal(f(x, rho, False), x):
+            return False
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
+            return False
+        for dim in (0, 1, 2) if rho else ():
+            if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
+                return False
+        if rho > 0 and len(kept.sum(dim=(1, 2)).unique()) == 1:
+            return False
+    return True
+
+
 equivalent("f08.is_dropout", "`if not 0.6 <= ratio < 1.6:`", "no ratio hits the limit itself")
-equivalent("f08.is_dropout", "`if not 0.6 < ratio <= 1.6:`", "no ratio hits the limit itself")
+for calls in (7, 9, 16):
+    equivalent(
+        "f08.is_dropout",
+        f"`outputs = torch.stack([f(x, rho, True) for _ in range({calls})])`",
+        "the number of calls is free, up to 60 in all",
+    )
+equivalent("f08.is_dropout", "`for rho in (-0.0, 0.3, 0.8):`", "the same number")
+equivalent("f08.is_dropout", "`for rho in (0.0, 0.6, 0.8):`", "a wrong rate shows at 0.8 alone")
+for limit in ("> 0.04", ">= 0.02"):
+    equivalent(
+        "f08.is_dropout",
+        f"`if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) {limit}:`",
+        "chance stays below 0.02, and a wrong rate is off by 0.05",
+    )
 equivalent("f08.is_dropout", "`x = torch.linspace(…`", "a tester may take any numbers of both signs that are not 0")
 
 # ---------------------------------------------------------------- f08.convention
@@ -492,6 +527,30 @@ def a_simulation(confidence, bins):
 def forecast_by_forecast(confidence, bins):
     return (2 * confidence * (1 - confidence)).mean().item()
 
+
+for line in (
+    "chances = [a * (1 - c) + b * c for a, b in zip([*chances, 0.0], [-0.0, *chances], strict=True)]",
+    "chances = [a * (1 - c) + b * c for a, b in zip([*chances, -0.0], [0.0, *chances], strict=True)]",
+    "total = -0.0",
+):
+    equivalent("f08.honest", f"`{line}`", "the same number")
+for same in (", strict=False", ""):
+    equivalent(
+        "f08.honest",
+        f"`chances = [a * (1 - c) + b * c for a, b in zip([*chances, 0.0], [0.0, *chances]{same})]`",
+        "the two lists are equally long",
+    )
+for inside in ("> m / bins) & (confidence <", ">= m / bins) & (confidence <="):
+    equivalent(
+        "f08.honest",
+        f"`inside = confidence[(confidence {inside} (m + 1) / bins)].tolist()`",
+        "no forecast is on the edge of a bin",
+    )
+equivalent(
+    "f08.honest",
+    "`inside = confidence[(confidence > m / bins) & (confidence <= (m + 1) / bins)]`",
+    "a tensor without axes is a number",
+)
 
 # ---------------------------------------------------------------- f08.match
 
@@ -741,6 +800,18 @@ def in_float32(logits, classes):
     return math.exp((low + high) / 2)
 
 
+for last in (
+    "torch.softmax(z / math.exp(middle), dim=-1).amax(dim=1)",
+    "torch.softmax(z / math.exp(middle), dim=1).amax(dim=-1)",
+):
+    equivalent("f08.match", f"`confidence = {last}.mean()`", "dimension 1 is the last")
+equivalent("f08.match", "`right = int((z.argmax(dim=-1) == classes).sum())`", "dimension 1 is the last")
+equivalent("f08.match", "`right = (z.argmax(dim=1) == classes).sum()`", "a tensor without axes is a number")
+equivalent(
+    "f08.match",
+    "`low, high = (middle, high) if confidence >= right / N else (low, middle)`",
+    "where both are equal, the middle is an end of either half",
+)
 for bounds in ("-20.0, 40.0", "-20.0, 21.0", "-20.0, 19.0", "-21.0, 20.0", "-19.0, 20.0", "-40.0, 20.0"):
     equivalent("f08.match", f"`low, high = ({bounds})`", "wide enough for all logits that are promised")
 for times in (59, 61, 120):
@@ -750,6 +821,8 @@ for times in (59, 61, 120):
 
 right("f08.unchanged", "eca")
 right("f08.unchanged", "ACE")
+right("f08.unchanged", "a, c, e")
+right("f08.unchanged", ["a", "c", "e"])
 wrong(
     "f08.unchanged",
     "ac",

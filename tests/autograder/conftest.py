@@ -14,9 +14,9 @@ from nbgrader import api
 
 from autograder.authoring.chapters import Chapter, find_chapters, grade_id
 from autograder.authoring.check import check_chapter
-from autograder.authoring.release import release
 from autograder.authoring.scoring import score
 from autograder.engine.supervisor import run_notebook
+from autograder.grading.gradebook import publish
 from autograder.grading.merge import merge
 from autograder.limits import Limits
 
@@ -193,7 +193,7 @@ def answers() -> str:
 def toy(tmp_path_factory) -> Chapter:
     """The toy chapter with its release; tests do not change it."""
     chapter = make_course(tmp_path_factory.mktemp("toy"))
-    release(chapter)
+    publish(chapter)
     return chapter
 
 

@@ -242,21 +242,40 @@ def at_points(f):
 
 
 def test_few_verdicts_name_no_mistake(read):
-    def tried(functions):
+    def tried(*wrong):
         def tester(f):
             return f(1.0) > 0
 
         exercise = Exercise("ch99.tester", points=1)
         with exercise.part("all", points=1):
-            for f in functions:
-                check(tester).on(f).satisfies(lambda verdict: True, "it answers")
+            check(tester).tells_apart(right=[lambda x: 2 * x], wrong=wrong)
         found = misconception(exercise, read(TESTERS), {})
         return found and found.label
 
     wrong = [lambda x: x + 5, lambda x: x**2 + 3, lambda x: 7.0]
     negative = [lambda x: -x, lambda x: -1.0, lambda x: x - 9]
-    assert tried([lambda x: 2 * x, wrong[0], negative[0]]) is None
-    assert tried([lambda x: 2 * x, *wrong, *negative]) == "sign"
+    assert tried(wrong[0], negative[0]) is None
+    assert tried(*wrong, *negative) == "sign"
+
+
+def test_where_an_answer_failed_the_others_are_compared_first(read):
+    calls = []
+
+    def tester(f):
+        return f(1.0) > 0
+
+    def planted(number, value):
+        return lambda x: calls.append(number) or value * x
+
+    exercise = Exercise("ch99.tester", points=1)
+    with exercise.part("all", points=1):
+        check(tester).tells_apart(
+            right=[planted(0, 1), planted(1, 2)], wrong=[planted(2, 3), planted(3, 4), planted(4, 5), planted(5, -1)]
+        )
+    assert [probe.failed for probe in exercise.probes].count(True) == 3
+    calls.clear()
+    misconception(exercise, read(TESTERS), {})
+    assert set(calls[:3]) == {2, 3, 4}
 
 
 def test_a_value_is_named(read):

@@ -15,7 +15,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release, sheets
+from autograder.authoring.course_folder import sheets
+from autograder.authoring.release import Release
 from autograder.grading.grade import grade
 from autograder.grading.gradebook import Book
 from autograder.grading.submission import Options
@@ -329,7 +330,6 @@ def graded(course):
     return course, {one.student: one for one in done}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("student", CASES)
 def test_everybody_gets_what_they_earned(graded, student):
     course, _ = graded
@@ -359,13 +359,11 @@ FLAGS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("student", FLAGS)
 def test_what_a_teacher_should_look_at_is_flagged(graded, student):
     assert any(FLAGS[student] in flag for flag in graded[1][student].flags), graded[1][student].flags
 
 
-@pytest.mark.slow
 def test_nothing_hidden_got_out_and_nothing_came_in(graded):
     course, _ = graded
     assert HEARD == []
@@ -378,7 +376,6 @@ def test_nothing_hidden_got_out_and_nothing_came_in(graded):
                 assert "only in the hidden tests" not in json.dumps(cell.get("outputs")), student
 
 
-@pytest.mark.slow
 def test_what_is_honest_and_usual_has_no_flag(graded):
     for student in ("all_right", "all_wrong", "prints_while_tested", "warns_while_tested", "own_types", "another_kernel"):
         assert graded[1][student].flags == [], student

@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
+import autograder
 from autograder.authoring.chapters import find_chapters
 from autograder.doors.cli import app
 
@@ -25,6 +26,11 @@ def root(toy, tmp_path):
 
 def test_the_commands_are_those_of_the_guide():
     assert set(COMMANDS) == {"run", "check", "mutate", "release", "bundle", "grade", "feedback", "report", "demo", "doctor"}
+
+
+def test_the_version_is_told_before_anything_else():
+    done = call("--version", "check", "ch98")
+    assert done.exit_code == 0 and done.output == f"autograder {autograder.__version__}\n"
 
 
 @pytest.mark.parametrize("command", OF_CHAPTERS)

@@ -31,7 +31,6 @@ def test_the_classes_differ():
         assert len(rows) > len(chapter["scores"]) / 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stem", RECORD)
 def test_scores_of_a_sample_are_nbgraders(stem):
     expected, size = RECORD[stem]["scores"], RECORD[stem]["size"]

@@ -14,7 +14,8 @@ from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release, sheets
+from autograder.authoring.course_folder import sheets
+from autograder.authoring.release import Release
 from autograder.authoring.scoring import shown_scores
 from autograder.doors.cli import app
 from autograder.errors import CourseError

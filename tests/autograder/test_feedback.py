@@ -9,7 +9,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release, Sheet
+from autograder.authoring.course_folder import Sheet
+from autograder.authoring.release import Release
 from autograder.authoring.scoring import score
 from autograder.errors import CourseError
 from autograder.grading.grade import write

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.authoring.chapters import find_chapters
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.errors import CourseError
 from autograder.grading import merge, submitted, unpacking
 from autograder.grading.intake import collect

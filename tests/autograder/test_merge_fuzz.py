@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.grading.merge import CELLS, FLAGS, LONGEST, merge, read_submission
 from tests.autograder.conftest import RIGHT
 

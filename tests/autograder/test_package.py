@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -75,9 +77,11 @@ def test_both_readmes_give_the_line_for_a_machine_without_a_gpu(unpacked):
 
 
 def test_the_zip_installs_all_of_the_course(unpacked, python):
-    code = "import course; print(course.__file__)"
+    code = "import course; print(course.__version__); print(course.__file__)"
     told = subprocess.run([python, "-c", code], cwd=unpacked / "chapters", capture_output=True, text=True, env=ENVIRONMENT)
-    installed = Path(told.stdout.strip()).parent
+    version, file = told.stdout.splitlines()
+    installed = Path(file).parent
+    assert version == tomllib.loads((unpacked / "pyproject.toml").read_text())["project"]["version"]
     assert installed.is_relative_to(python.parents[1]), told
     there = {f"course/{p.relative_to(installed).as_posix()}" for p in installed.rglob("*") if p.is_file() and p.suffix != ".pyc"}
     assert there == files_of("course")
@@ -149,23 +153,23 @@ def test_validate_waits_for_a_slow_machine(python, monkeypatch, tmp_path):
 
 
 def test_the_project_as_a_package_is_complete(tmp_path):
-    """`pip install .` of the repository: what git has of its packages is in the wheel, and nothing else."""
+    """What git has of its packages is in the sdist, and in the wheel that is made of it, and nothing else."""
     packages = files_of("autograder", "course")
-    for name in packages | files_of("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
+    for name in packages | files_of("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT", "tests"):
         (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / "source" / name)
-    command = [
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-build-isolation",
-        "--wheel-dir",
-        tmp_path,
-        tmp_path / "source",
-    ]
-    subprocess.run([sys.executable, "-m", "pip", *command], check=True, env=ENVIRONMENT, cwd=tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, tmp_path / "source"]
+    subprocess.run(command, check=True, env=ENVIRONMENT, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        held = {member.name.partition("/")[2] for member in file if member.isfile()}
+    assert {name for name in held if not re.match(r"PKG-INFO|setup\.cfg|.*\.egg-info/", name)} == packages | {
+        "pyproject.toml",
+        "MANIFEST.in",
+        "README.md",
+        "LICENSE",
+        "LICENSE-TEXT",
+    }
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if ".dist-info/" not in name} == packages
     assert {Path(name).name for name in names} >= {"LICENSE", "LICENSE-TEXT", "entry_points.txt"}

@@ -2,11 +2,13 @@
 
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -44,6 +46,18 @@ def test_every_line_of_the_lock_is_a_plain_pin():
     assert [
         line for line in LOCK if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+( ; sys_platform == \"linux\")?", line)
     ] == []
+
+
+def test_what_the_lock_pins_installs_on_the_first_release_of_every_python_that_is_promised():
+    """Debian 12 has Python 3.11.2, for one."""
+    low, high = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
+    refused = []
+    for found in metadata.distributions():
+        asked = SpecifierSet(found.metadata["Requires-Python"] or "")
+        for minor in range(int(low), int(high)):
+            if canonicalize_name(found.name) in PINS and f"3.{minor}.0" not in asked:
+                refused.append(f"{found.name} {found.version} wants Python {asked}, not 3.{minor}.0")
+    assert refused == []
 
 
 def test_nothing_is_pinned_twice():

@@ -8,11 +8,16 @@ import zipfile
 
 import nbformat
 import pytest
+from nbgrader.api import Gradebook
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
 
 from autograder.authoring.bundle import FOLDER, bundle
 from autograder.authoring.chapters import find_chapters, grade_id
-from autograder.authoring.release import _different, leaks, release, secrets, stale
+from autograder.authoring.course_folder import sheets
+from autograder.authoring.release import Release, _different, course_config, leaks, release, secrets, stale
 from autograder.errors import CourseError
+from autograder.grading.gradebook import Book, publish
 
 ROOT_FILES = {"README.md", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT"}
 
@@ -30,6 +35,55 @@ def test_a_release_is_fresh_until_the_source_changes(course):
     notebook.cells[2].source = "## Doubled"
     nbformat.write(notebook, course.path)
     assert stale(find_chapters(course.root)[0]) == ["ch99_toy.ipynb"]
+
+
+def rows(db_url: str) -> dict:
+    """What a gradebook knows of its assignments' cells."""
+    with Gradebook(db_url) as gradebook:
+        return {
+            notebook.name: (
+                notebook.kernelspec,
+                {c.name: (c.max_score, c.cell_type) for c in notebook.grade_cells},
+                {c.name for c in notebook.solution_cells},
+                {c.name: (c.cell_type, c.source, c.locked, c.checksum) for c in notebook.source_cells},
+            )
+            for assignment in gradebook.assignments
+            for notebook in assignment.notebooks
+        }
+
+
+def test_it_is_what_nbgrader_itself_makes(course, tmp_path):
+    (course.path.parent / "data").mkdir()
+    (course.path.parent / "data" / "small.csv").write_text("1,2\n")
+    (course.path.parent / "__pycache__").mkdir()
+    (course.path.parent / "__pycache__" / "answers.pyc").write_text("x")
+    (course.root / "gradebook.db").unlink()
+    publish(course)
+    made = tmp_path / "nbgrader"
+    config = course_config(course.root)
+    config.CourseDirectory.assignment_id = course.stem
+    config.CourseDirectory.release_directory = str(made)
+    config.CourseDirectory.db_url = f"sqlite:///{tmp_path}/other.db"
+    GenerateAssignment(coursedir=CourseDirectory(config=config), config=config).start()
+    assert (made / course.stem / "data" / "small.csv").is_file()
+    assert _different(made / course.stem, course.release.parent) == []
+    known = rows(f"sqlite:///{course.root}/gradebook.db")
+    assert known == rows(config.CourseDirectory.db_url) and known.keys() == {course.name}
+
+
+def test_a_notebook_that_is_gone_leaves_the_gradebook(course):
+    other = course.path.with_name("other.ipynb")
+    shutil.copy(course.path, other)
+    one, two = sheets(course.root, course.stem)
+    with Book(course.root) as book:
+        for sheet in (one, two):
+            book.register(sheet, Release.of(sheet))
+    assert rows(book.db_url).keys() == {"ch99_toy", "other"}
+    other.unlink()
+    one.notebook.cells[5].metadata.nbgrader.points = 4  # something to write
+    with Book(course.root) as book:
+        book.register(one, Release.of(one))
+    assert rows(book.db_url).keys() == {"ch99_toy"}
 
 
 def test_a_missing_changed_or_additional_file_is_different(tmp_path):

@@ -11,7 +11,7 @@ from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
-from autograder.authoring.course_folder import Release
+from autograder.authoring.release import Release
 from autograder.grading.grade import write
 from autograder.grading.gradebook import Book
 from autograder.grading.merge import merge

@@ -572,9 +572,12 @@ def test_prints_of_a_call_are_shown_and_results_are_not(session, student):
 
 
 def test_what_is_too_large_fails_alone(session, student):
-    huge, small = student("import torch\ndef huge(): return torch.zeros(40_000_000)\ndef small(): return 1", "huge", "small")
+    huge = "import torch\ndef huge(): return torch.zeros(40_000_000)\ndef words(): return ['a word'] * 900_000\ndef small(): return 1"
+    huge, words, small = student(huge, "huge", "words", "small")
     with pytest.raises(Exception, match="MB"):
         huge()
+    with pytest.raises(ValueError, match="the result cannot be handed over: it takes more than 4 MB"):
+        words()
     with pytest.raises(ValueError, match="too large"):
         small(torch.zeros(40_000_000))
     assert small() == 1 and session.starts == 1

@@ -72,7 +72,6 @@ def told(notebook: NotebookNode) -> dict[str, tuple[float, str]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("turn", [2])
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=[chapter.id for chapter in CHAPTERS])
 def test_two_processes_give_what_one_gives(chapter, turn, seeded):

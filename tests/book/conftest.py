@@ -21,7 +21,7 @@ from book import epub, pages, pdf  # noqa: E402
 from book.articles import read  # noqa: E402
 from book.build import build  # noqa: E402
 
-FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors"}
+FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors", "version": course.__version__}
 
 
 @pytest.fixture(scope="session")

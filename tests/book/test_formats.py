@@ -9,12 +9,13 @@ import pytest
 from bs4 import BeautifulSoup
 from small_course import REFERENCE
 
+import course
 from book import epub, pdf
 from book.articles import mathml, read
 from book.registry import load
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
-FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors"}
+FACTS = {"title": "The Mathematics of Transformers", "author": "the course's authors", "version": course.__version__}
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +128,11 @@ def test_a_file_that_is_no_epub_is_told(tmp_path):
     assert "ERROR" in epub.check(path)
 
 
-def test_the_epub_tells_its_date_from_the_environment(articles, tmp_path, monkeypatch):
+def test_the_epub_tells_its_version_and_from_the_environment_its_date(articles, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     path = epub.write(articles, tmp_path / "dated.epub", **FACTS)
-    assert b"1970-01-02T00:00:00Z" in zipfile.ZipFile(path).read("book/package.opf")
+    package = zipfile.ZipFile(path).read("book/package.opf").decode()
+    assert "1970-01-02T00:00:00Z" in package and f'<meta property="schema:version">{course.__version__}</meta>' in package
 
 
 # ---------------------------------------------------------------- PDF
@@ -149,6 +151,7 @@ def test_the_pdf_is_tagged_titled_and_has_an_outline(small_pdf):
 def test_the_pdf_has_what_the_pages_have(small_pdf):
     text = re.sub(r"\s+", " ", words(small_pdf))
     for said in (
+        f"Version {course.__version__}",
         "Contents",
         "Chance",
         "Coins",

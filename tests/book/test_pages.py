@@ -133,6 +133,7 @@ def test_pages_are_light_and_have_their_landmarks(site):
             "<footer",
         ):
             assert page.count(landmark) == 1
+        assert f", version {course.__version__}. " in page.partition("<footer")[2]
         assert page.count("<h1") == 1
         assert 'aria-label="Toggle hidden content"' not in page
 

@@ -708,6 +708,7 @@ def test_letters_and_words_are_equal_in_either_case():
 @pytest.mark.parametrize("chosen", ["ace", "A, C, E", "e c a", ["a", "c", "e"], {"E", "a", "C"}, ("ac", "e"), "ACEA"])
 def test_letters_may_be_chosen_in_any_form(chosen):
     check(x=chosen).chooses("ace")
+    check(x=chosen).chooses_from("abcde")
 
 
 @pytest.mark.parametrize("chosen", ["", "ac", "acef", [], {"a"}], ids=str)
@@ -718,6 +719,12 @@ def test_other_letters_are_not_right(chosen):
 @pytest.mark.parametrize("chosen", [None, 3, [1, 2], {"a": 1}, b"ace", ["a", None]], ids=str)
 def test_what_is_no_choice_of_letters_is_said(chosen):
     assert "should be a text of letters" in failure(lambda: check(x=chosen).chooses("ace"))
+    assert "should be a text of letters" in failure(lambda: check(x=chosen).chooses_from("abcde"))
+
+
+@pytest.mark.parametrize("chosen", ["", [], "af", ["a", "f"], "a and e", "1"], ids=str)
+def test_a_choice_of_no_letters_or_of_others_is_said(chosen):
+    assert "should be some of the letters a to e, " in failure(lambda: check(x=chosen).chooses_from("abcde"))
 
 
 def test_is_one_of_names_the_options():

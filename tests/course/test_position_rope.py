@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
-from scipy import stats
 
 from course import position_rope as pr
 from course.widgets.position_rope import RotaryClocks
@@ -313,16 +312,6 @@ def experiment():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def test_interval_is_students():
-    module = experiment()
-    for n, point in module.STUDENT.items():
-        assert point == pytest.approx(stats.t.ppf(0.975, n - 1), abs=6e-4)
-    runs = [2.0, 2.5, 2.25]
-    mean, half = module.interval(runs)
-    low, high = stats.t.interval(0.95, 2, loc=np.mean(runs), scale=stats.sem(runs))
-    assert (mean - half, mean + half) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
 
 
 def test_losses_are_taken_on_the_same_characters():
