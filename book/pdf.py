@@ -38,7 +38,8 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str, vers
         if part
     ]
     styles = [(site / "_static" / sheet).as_uri() for sheet in sheets]
-    return render("print.html", title=title, author=author, version=version, sheets=[*styles, STYLE.as_uri()], parts=parts)
+    facts = {"title": title, "author": author, "version": version}
+    return render("print.html", **facts, sheets=[*styles, STYLE.as_uri()], parts=parts)
 
 
 def _own_sheets(site: Path) -> list[str]:
