@@ -1,4 +1,4 @@
-"""What nbval runs notebooks in, and how it compares stored outputs: exactly, but for numbers of cells that train.
+"""How nbval compares stored outputs: exactly, but for numbers of cells that train.
 
 What a training gives differs between processors in its last digits. In a cell with the tag `trains` a number may differ by one
 unit of its last printed digit. Its digits after the point, words and shapes, and all of every other cell, stay exact.
@@ -7,10 +7,7 @@ unit of its last printed digit. Its digits after the point, words and shapes, an
 import re
 from decimal import Decimal
 
-from nbval import plugin
 from nbval.plugin import IPyNbCell
-
-from tests import warm_kernel
 
 # A number of prose or of a table: not a part of a word or a name (float32, GPT-2, ch11.pairs), of a version (2.13.0),
 # or the unit's (2d). A thousand may have its comma.
@@ -20,9 +17,6 @@ NUMBER = re.compile(
 )
 # Sizes: (3, 4), [64], (5,), 3 × 4, 3x4
 SHAPE = re.compile(r"[(\[]\s*[0-9]+\s*(?:,\s*[0-9]+\s*)*,?\s*[)\]]|[0-9]+(?:\s*[×x]\s*[0-9]+)+(?![\w.])")
-
-
-plugin.RunningKernel = warm_kernel.kernel
 
 
 def pytest_itemcollected(item):

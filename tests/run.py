@@ -21,7 +21,6 @@ from tests import seconds  # noqa: E402
 
 PYTEST = "pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder"  # see tests/seconds.py
 SOURCE = f"--nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg {os.environ.get('NOTEBOOKS') or 'source'}"
-BOOK = "pytest tests/book"  # in a process of its own: a browser's event loop stays there
 OLD_PROCESSOR = {
     "ATEN_CPU_CAPABILITY": "default",
     "MKL_CBWR": "COMPATIBLE",
@@ -32,14 +31,12 @@ PARTS = {
     "tools": ["python -m book.tools"],
     "style": ["ruff check", "ruff format --check autograder benchmarks book conftest.py course experiments jupyter tests"],
     "proofs": ["python -m book.proofs --install --check"],
-    "tests": [f"{PYTEST} --ignore tests/book {SOURCE} tests & {BOOK}"],  # at once, so that no core waits for a part's end
-    # Pieces of "tests", and what an old processor computes; they run when they are named.
     "code": [f"{PYTEST} --ignore tests/book tests"],
-    "book": [BOOK],
+    "book": [f"{PYTEST} tests/book"],  # alone: a browser's event loop stays in its process
     "notebooks": [f"{PYTEST} {SOURCE}"],
-    "arithmetic": [f"{PYTEST} {SOURCE}"],
+    "arithmetic": [f"{PYTEST} {SOURCE}"],  # of an old processor; not among those that run without being named
 }
-NAMED_ONLY = {"code", "book", "notebooks", "arithmetic"}
+NAMED_ONLY = {"arithmetic"}
 
 
 def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = False) -> int:
@@ -53,7 +50,11 @@ def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = Fa
             start, passed = time.monotonic(), True
             for number, command in enumerate(parts[name]):
                 print(f"\n{name}: {command}", flush=True)
-                passed &= together(command.split(" & "), name, Path(folder, f"{name}{number}"))
+                words = shlex.split(command)
+                if words[0] == "pytest":
+                    words += ["--seconds", str(Path(folder, f"{name}{number}"))]
+                environment = os.environ | (OLD_PROCESSOR if name == "arithmetic" else {})
+                passed &= subprocess.run(words, cwd=ROOT, env=environment).returncode == 0
             results[name] = passed, time.monotonic() - start
         taken = seconds.joined(sorted(Path(folder).iterdir()))
     if record:
@@ -65,28 +66,6 @@ def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = Fa
     for name, (passed, elapsed) in results.items():
         print(f"{name:<12}{elapsed:8.0f}{'' if passed else '  FAILED'}")
     return 0 if all(passed for passed, _ in results.values()) and not long else 1
-
-
-def together(commands: list[str], part: str, where: Path) -> bool:
-    """Run commands at once: the first one is seen, the others are told when they have ended. Whether all passed.
-
-    Args:
-        where: pytest writes the processor seconds of its tests to files whose names begin so.
-    """
-    environment = os.environ | (OLD_PROCESSOR if part == "arithmetic" else {})
-    running = []
-    for number, command in enumerate(commands):
-        words = shlex.split(command) + (["--seconds", f"{where}-{number}"] if command.startswith("pytest ") else [])
-        told = tempfile.TemporaryFile() if number else None  # noqa: SIM115 (closed below)
-        running.append((subprocess.Popen(words, cwd=ROOT, env=environment, stdout=told, stderr=told), told))
-    passed = True
-    for process, told in running:
-        passed &= process.wait() == 0
-        if told:
-            told.seek(0)
-            print(told.read().decode("utf-8", "replace"), flush=True)
-            told.close()
-    return passed
 
 
 if __name__ == "__main__":

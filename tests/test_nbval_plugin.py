@@ -9,7 +9,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tests import warm_kernel
 from tests.nbval_plugin import same_but_for_last_digits
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,27 +111,3 @@ def test_nbval_lets_the_last_digit_differ_where_a_cell_trains_and_nowhere_else(t
     assert sorted(results) == ["FAILED"] * 4 + ["PASSED"] * 2, run.stdout + run.stderr
     failed = [line for line in run.stdout.splitlines() if line.startswith("FAILED ")]
     assert [f"Cell {i}" in line for i, line in zip((1, 2, 3, 4), failed, strict=True)] == [True] * 4
-
-
-def test_in_a_week_every_notebook_has_a_kernel_of_its_own_once():
-    folders = [str(path) for path in (ROOT / "source").iterdir()]
-    days = {folder: [day for day in range(20_000, 20_007) if warm_kernel.own(folder, day)] for folder in folders}
-    assert {len(own) for own in days.values()} == {1} and len({day for (day,) in days.values()}) > 3
-    assert all(warm_kernel.own(folder, None) for folder in folders)  # no commits: nothing rotates
-
-
-def test_a_forked_kernel_is_a_fresh_one(tmp_path, monkeypatch):
-    """It is in the notebook's folder, has the environment from before the tests, and knows nothing of another fork."""
-    monkeypatch.setenv("COURSE_CHECK_SEED", "3")
-    facts = "os.getcwd(), os.environ['MPLBACKEND'], os.environ.get('COURSE_CHECK_SEED'), 'x' in globals()"
-    said = []
-    for _ in range(2):
-        kernel = warm_kernel.WarmKernel("python3", tmp_path)
-        for code in (f"import os, random; print({facts})", "x = print(random.random())"):
-            kernel.kc.execute_interactive(code, output_hook=said.append)
-        assert kernel.is_alive()
-        kernel.stop()
-        assert not kernel.is_alive()
-    first, drawn, second, other = (m["content"]["text"].strip() for m in said if m["msg_type"] == "stream")
-    assert first == second == f"{tmp_path} module://matplotlib_inline.backend_inline None False"
-    assert drawn != other

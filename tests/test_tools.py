@@ -299,21 +299,6 @@ def test_a_part_that_fails_does_not_keep_the_next_from_running(capfd):
     assert run.run(["fourth"], parts) == 2
 
 
-def test_commands_at_once_all_run_and_each_can_fail(capfd):
-    both = ["python -c 'print(1)' & python -c 'print(2)'"]
-    assert run.run([], {"both": both}) == 0
-    said = capfd.readouterr().out
-    assert "\n1\n" in said and "\n2\n" in said
-    assert run.run([], {"first": ["false & true"]}) == run.run([], {"second": ["true & false"]}) == 1
-
-
-def test_the_pieces_of_all_tests_are_all_tests():
-    """What runs in one queue is what runs piece by piece."""
-    queue, book = map(shlex.split, run.PARTS["tests"][0].split(" & "))
-    code, notebooks = shlex.split(run.PARTS["code"][0]), shlex.split(run.PARTS["notebooks"][0])
-    assert set(queue) == set(code) | set(notebooks) and book == shlex.split(run.PARTS["book"][0])
-
-
 def test_the_old_arithmetic_runs_when_it_is_named(tmp_path, monkeypatch, capfd):
     show = ["python -c 'import os; print(os.environ.get(\"ATEN_CPU_CAPABILITY\"))'"]
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
