@@ -27,7 +27,8 @@ from autograder.wire.kinds import FUNCTIONS, PLAIN, RANDOM, SETTERS, randomness
 from autograder.wire.peer import Ask, Failed, Peer, innermost, known_error
 from autograder.wire.shell import NotebookShell, make_shell, warm_shell
 from autograder.wire.values import Decoder, Encoder
-from course.checks import changed_in_autograd, in_autograd, refusing
+from course.checks import changed_in_autograd, in_autograd
+from course.checks.grading import refusing
 
 SLACK = 0.5  # seconds beyond a limit that a clock may be wrong by
 TIMERS = signal.ITIMER_PROF, signal.ITIMER_REAL  # of processor time, and of time on the clock

@@ -50,8 +50,8 @@ from autograder.wire.kinds import FUNCTIONS, GETTERS, PLAIN, RANDOM, randomness
 from autograder.wire.peer import Failed, Peer, known_error
 from autograder.wire.values import Decoder, Encoder
 from course.checks import AUTOGRAD, Stopped
-from course.checks import invoke as _invoke
-from course.checks import refusing as _refusing
+from course.checks.grading import invoke as _invoke
+from course.checks.grading import refusing as _refusing
 
 GRACE = 2.0  # seconds that code gets to end by itself after its limit
 NESTING = 20  # of calls there and back

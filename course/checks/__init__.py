@@ -28,7 +28,7 @@ from course.checks.comparing import difference
 from course.checks.drawing import Draw, draw
 from course.checks.exercise import SEED_VARIABLE, Exercise
 from course.checks.functions import Subject
-from course.checks.grading import Grader, grader, invoke, not_allowed, refusing
+from course.checks.grading import Grader, grader, not_allowed
 from course.checks.outcomes import CheckFailed, Probe, Raised, Returned, Stopped
 from course.checks.values import Value
 from course.checks.words import kind_of
@@ -50,9 +50,7 @@ __all__ = [
     "draw",
     "grader",
     "in_autograd",
-    "invoke",
     "not_allowed",
-    "refusing",
 ]
 
 

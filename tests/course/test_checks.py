@@ -1100,7 +1100,7 @@ def test_a_grader_calls_and_explains_in_its_own_way(capsys):
 
     def invoke(answer, args, kwargs):
         called.append(answer)
-        return checks.invoke(answer, args, kwargs)
+        return checks.grading.invoke(answer, args, kwargs)
 
     checks.grader.set(invoke=invoke, explain=lambda exercise: f"{exercise.id} was explained.")
     exercise = Exercise("ch99.two", points=2)
