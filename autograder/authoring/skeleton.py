@@ -84,6 +84,8 @@ def new(root: Path, stem: str) -> list[Path]:
     import jupytext  # students' and teachers' environments need not have it
 
     parts = _parts(stem)
+    if not (root / TITLES).is_file():
+        raise CourseError(f"{root} has no {TITLES}, which names the chapters of a course of this form")
     titles = yaml.safe_load((root / TITLES).read_text(encoding="utf-8"))
     if stem not in titles:
         raise CourseError(f"{TITLES} has no chapter {stem}; add its title there first")

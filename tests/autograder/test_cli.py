@@ -11,7 +11,7 @@ from autograder.authoring.chapters import find_chapters
 from autograder.doors.cli import app
 
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
-OF_CHAPTERS = [name for name in COMMANDS if name != "doctor"]
+OF_CHAPTERS = [name for name in COMMANDS if name not in ("doctor", "new")]
 
 
 def call(*words):
@@ -25,7 +25,8 @@ def root(toy, tmp_path):
 
 
 def test_the_commands_are_those_of_the_guide():
-    assert set(COMMANDS) == {"run", "check", "mutate", "release", "bundle", "grade", "feedback", "report", "demo", "doctor"}
+    work = {"new", "run", "check", "mutate", "release", "bundle", "grade", "feedback", "report", "demo", "doctor"}
+    assert set(COMMANDS) == work
 
 
 def test_the_version_is_told_before_anything_else():
@@ -43,6 +44,13 @@ def test_help_says_what_a_command_does(command):
 def test_an_unknown_chapter_is_told_with_those_there_are(toy, command):
     done = call(command, "ch98", "--root", toy.root)
     assert done.exit_code == 2 and "no chapter 'ch98'; there are: ch99_toy" in done.output
+
+
+def test_a_new_chapter_that_cannot_be_made_is_told(toy):
+    done = call("new", "ch98", "--root", toy.root)
+    assert done.exit_code == 2 and "a chapter is called like ch04_attention, not 'ch98'" in done.output
+    done = call("new", "ch98_unheard", "--root", toy.root)
+    assert done.exit_code == 2 and "book/reference/chapters.yml" in done.output
 
 
 def test_outside_of_a_course_the_way_in_is_told(tmp_path):
