@@ -53,7 +53,7 @@ def test_what_the_lock_pins_installs_on_the_first_release_of_every_python_that_i
     low, high = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
     refused = []
     for found in metadata.distributions():
-        asked = SpecifierSet(found.metadata["Requires-Python"] or "")
+        asked = SpecifierSet(found.metadata.get("Requires-Python") or "")
         for minor in range(int(low), int(high)):
             if canonicalize_name(found.name) in PINS and f"3.{minor}.0" not in asked:
                 refused.append(f"{found.name} {found.version} wants Python {asked}, not 3.{minor}.0")

@@ -179,7 +179,7 @@ def test_sweep():
     record = data.record("tokens")
     settings, results = record["settings"], record["results"]
     assert record["device"] and record["date"] and {"python", "torch", "numpy"} <= set(record["versions"])
-    seeds, sizes = settings["seeds"], settings["vocabularies"]
+    seeds, sizes = record["seeds"], settings["vocabularies"]
     assert len(set(seeds)) >= 3 and len(sizes) >= 3
     assert {(r["V"], r["seed"]) for r in results} == {(V, seed) for V in sizes for seed in seeds}
     trained = [r["training_bytes"] for r in results]
