@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tests" / "seconds.json"  # of an earlier run; `python tests/run.py --record` writes it
-BUDGET = 300.0  # processor seconds of a chapter's part, on a processor whose yardstick is
+BUDGET = 150.0  # processor seconds of a chapter's part, on a processor whose yardstick is
 YARDSTICK = 0.0235  # seconds; on a slower one the budget is larger
 STARTING = "(starting and collecting)"
 INTERPRETED = "tests/course/kernels/test_interpreted.py"
