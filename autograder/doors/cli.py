@@ -137,7 +137,14 @@ def new(
 
 
 @app.command()
-def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Chapters, such as ch04 or ch04_attention, or exercises, such as ch04.scaling; all without one."),
+    ] = None,
+    root: Root = None,
+    jobs: Jobs = CORES,
+):
     """Try every right and wrong answer of answers.py on the tests of the chapters (for authors).
 
     Right answers must get full points; wrong ones must lose points of their exercise, and the
@@ -145,7 +152,8 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     """
     from autograder.authoring.skeleton import missing
 
-    chapters = chosen(names, root)
+    only = {name for name in names or () if "." in name}
+    chapters = chosen(list(dict.fromkeys(name.split(".")[0] for name in names or ())), root)
     table = Table(Column("exercise", no_wrap=True), "right\naccepted", "wrong\nrejected", "misconceptions\nnamed", "seconds")
     start, found = time.perf_counter(), []
     misses = [(chapter.stem, told) for chapter in chapters for told in missing(chapter)]
@@ -153,7 +161,7 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
     context.set_forkserver_preload(["autograder.doors.warm"])
     with progress() as bar, ProcessPoolExecutor(min(jobs, len(chapters) or 1), mp_context=context) as pool:
         task = bar.add_task("checking", total=len(chapters))
-        for chapter, future in [(chapter, pool.submit(_check, chapter)) for chapter in chapters]:
+        for chapter, future in [(chapter, pool.submit(_check, chapter, _of(chapter, only))) for chapter in chapters]:
             bar.update(task, description=f"checking {chapter.stem}")
             results, error = future.result()
             if error:
@@ -179,11 +187,16 @@ def check(names: Chapters = None, root: Root = None, jobs: Jobs = CORES):
         raise typer.Exit(1)
 
 
-def _check(chapter: Chapter):
+def _of(chapter: Chapter, only: set[str]) -> set[str]:
+    """Those of the exercises that belong to a chapter."""
+    return {name for name in only if chapter.stem.startswith(name.split(".")[0])}
+
+
+def _check(chapter: Chapter, only: set[str]):
     from autograder.authoring.check import check_chapter
 
     try:
-        return check_chapter(chapter), None
+        return check_chapter(chapter, only=only), None
     except CourseError as error:
         return [], str(error)
     except Exception:  # a slip in answers.py, say: the other chapters go on

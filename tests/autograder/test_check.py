@@ -118,6 +118,12 @@ def test_a_wrong_answer_that_is_accepted_by_luck_is_found(look):
     assert any("wrong answer squares is accepted" in miss for miss in told)
 
 
+def test_only_the_exercises_that_were_named_are_checked(toy):
+    assert [result.exercise for result in check_chapter(toy, (1,), only={"ch99.three"})] == ["ch99.three"]
+    with pytest.raises(CourseError, match=r"no exercise ch99\.four; there are: .*ch99\.letter"):
+        check_chapter(toy, (1,), only={"ch99.four"})
+
+
 def test_other_seeds_are_tried_where_hidden_inputs_are_drawn(toy, monkeypatch):
     """Of ch99.double the tests draw; of a number and a letter they do not, and another seed would give the same."""
     tried: dict[str, list[tuple[str, int]]] = {}
