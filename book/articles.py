@@ -79,6 +79,9 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
         host["class"] = "widget-in-words"
     for cell in body.find_all("div", class_="cell"):
         _unfold(cell)
+    for fold in body.find_all("details", class_="formulas"):  # paper cannot unfold
+        fold.summary.decompose()
+        fold.unwrap()
     _gather_hints(body)
     for link in body.find_all("a", href=True):
         _resolve(link, name, ids)

@@ -20,6 +20,7 @@ def index(parts: list[tuple[str, list[Card]]], registry: Registry) -> str:
         "index.md",
         parts=parts,
         cards=cards,
+        shortest=[card for card in cards if card.shortest],
         exercises=sum(len(card.exercises) for card in cards),
         counts=Counter(formula.receipt for formula in registry.formulas.values()),
         kinds=KINDS,

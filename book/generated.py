@@ -27,6 +27,10 @@ class Card:
     reading: int
     working: int
     exercises: list[Exercise]
+    shortest: bool = False  # whether it is on the fast path
+
+
+FAST = "**In a hurry** On the fast path."
 
 
 class CardError(Exception):
@@ -49,7 +53,7 @@ def card(chapter: Chapter) -> Card:
     ):
         if not found:
             raise CardError(f"{chapter.stem}: the first cell lacks a line of the form: {what}")
-    return Card(chapter, title[1].strip(), promise[1].strip(), int(time[1]), int(time[2]), chapter.exercises)
+    return Card(chapter, title[1].strip(), promise[1].strip(), int(time[1]), int(time[2]), chapter.exercises, FAST in text)
 
 
 def formulas(

@@ -122,7 +122,7 @@ def _problems(text: str, registry: Registry, there: set[str]):
 
 def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], numbers: dict[str, str], first: bool) -> str:
     if text.lstrip().startswith(MARK):
-        return f":::{{div}} with-receipts\n{table(registry, chapter.stem, links=True)}\n:::"
+        return table(registry, chapter.stem, links=True)
     text = DETAILS.sub(_folded, text)
     if first:
         text = _lead(text, chapter)

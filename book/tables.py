@@ -18,7 +18,7 @@ MARK = "<!-- receipts -->"
 
 
 def table(registry: Registry, chapter: str, *, links: bool = False) -> str:
-    """The chapter's formulas as a Markdown table that JupyterLab and the book read.
+    """The chapter's formulas as a folded Markdown table that JupyterLab and the book read.
 
     Args:
         registry: where the formulas are.
@@ -26,16 +26,34 @@ def table(registry: Registry, chapter: str, *, links: bool = False) -> str:
         links: whether the receipts link to the reference page, as in the book.
     """
     formulas = registry.of(chapter)
+    count = f"{len(formulas)} formula{'s' * (len(formulas) != 1)}"
+    summary = f"<summary>The {count} of this chapter, with what the evidence of each shows</summary>"
     if links:  # narrower than JupyterLab: three columns, and each receipt leads to its entry
-        lines = [MARK, "", "| Formula | Receipt | What the evidence shows |", "|:---|:---|:---|"]
+        lines = [
+            MARK,
+            "",
+            f'<details class="formulas">{summary}',
+            "",
+            ":::{div} with-receipts",
+            "| Formula | Receipt | What the evidence shows |",
+            "|:---|:---|:---|",
+        ]
         lines += [
             f"| **{_cell(f.name)}** ({f.id}) ${in_table(f.latex)}$ {_cell(f.does)} | {receipt_link(f, f.receipt)} | {_cell(evidence(f))} |"
             for f in formulas
         ]
+        lines += [":::"]
     else:
-        lines = [MARK, "", "| Formula | What it does | Receipt | What the evidence shows |", "|:---|:---|:---|:---|"]
+        lines = [
+            MARK,
+            "",
+            f"<details>{summary}",
+            "",
+            "| Formula | What it does | Receipt | What the evidence shows |",
+            "|:---|:---|:---|:---|",
+        ]
         lines += [f"| {_shown(f)} | {_cell(f.does)} | {f.receipt} | {_cell(evidence(f))} |" for f in formulas]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "</details>"])
 
 
 def receipt_link(formula: Formula, text: str) -> str:

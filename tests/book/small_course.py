@@ -37,7 +37,9 @@ FIRST = """# Coins
 
 **Builds on** [Dice](../t02_dice/t02_dice.ipynb)
 
-**Time** 5 minutes to read · 10 minutes of exercises"""
+**Time** 5 minutes to read · 10 minutes of exercises
+
+**In a hurry** On the fast path. Skip nothing."""
 IDEA = """## The idea of odds
 
 The **odds** of an event with **probability** $p$ are $p/(1-p)$. Once more, **odds** are not chances.
@@ -120,8 +122,10 @@ def coins():
 
 
 def dice():
-    first = FIRST.replace("Coins", "Dice").replace(
-        "[Dice](../t02_dice/t02_dice.ipynb)", "nothing; see [the idea](../t01_coins/t01_coins.ipynb#the-idea-of-odds)"
+    first = (
+        FIRST.replace("Coins", "Dice")
+        .replace("On the fast path. ", "")
+        .replace("[Dice](../t02_dice/t02_dice.ipynb)", "nothing; see [the idea](../t01_coins/t01_coins.ipynb#the-idea-of-odds)")
     )
     return new_notebook(
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}, cells=[new_markdown_cell(first)]

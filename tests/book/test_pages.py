@@ -209,6 +209,8 @@ def test_the_index_tells_promise_time_and_exercises(site):
     index = visible(read(site, "index.html"))
     assert "A coin that lands on its edge breaks most textbooks." in index
     assert "5 min to read · 2 exercises, 10 min" in index
+    shortest = index.split("In a hurry")[1].split("How we know")[0]
+    assert "Coins , 5 minutes" in shortest and "Dice" not in shortest
 
 
 def test_reference_pages_have_their_rows(site):
@@ -367,7 +369,9 @@ def test_tables_are_written_and_checked(make, capsys):
         for cell in nbformat.read(root / "source/t01_coins/t01_coins.ipynb", as_version=4).cells
         if "receipts" in cell.metadata.get("tags", [])
     ]
-    assert cell.source.startswith("<!-- receipts -->\n\n| Formula |")
+    summary = "<summary>The 2 formulas of this chapter, with what the evidence of each shows</summary>"
+    assert cell.source.startswith(f"<!-- receipts -->\n\n<details>{summary}\n\n| Formula |")
+    assert cell.source.endswith(" |\n\n</details>")
     assert (
         r"| Odds (t01-odds)<br>$o = \frac{p}{1-p}, \quad \vert p\vert < 1$ | Turns a probability into odds. | computed | Equal to counted odds"
         in cell.source
