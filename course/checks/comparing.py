@@ -10,7 +10,7 @@ from course.checks.arguments import copy_of, leaves, map_leaves, seed_all
 from course.checks.numbers import as_number, as_numpy, as_truth, eps_of, is_float, largest_gap, magnitude, widened
 from course.checks.words import dtype_of, figure, kind_of, shape_of, short, show
 
-__all__ = ["SAFETY", "allowed_gaps", "difference", "like", "simple"]
+__all__ = ["SAFETY", "allowed_gaps", "difference", "least_gaps", "like", "simple"]
 
 SAFETY = 8  # times the error that rounding the inputs alone can cause
 
@@ -133,6 +133,11 @@ def simple(x):
         return x.strip().casefold()
     number = as_number(x)
     return as_truth(x) if number is None else number
+
+
+def least_gaps(expected):
+    """Half of what `allowed_gaps` allows for the rounding of the result alone, for each leaf of `expected`."""
+    return map_leaves(lambda x: SAFETY / 2 * eps_of(x) * magnitude(x) if is_float(x) else 0.0, expected)
 
 
 def allowed_gaps(reference: Callable, expected, given: tuple | None):

@@ -7,7 +7,7 @@ import torch
 
 from course.checks.arguments import comparable, copy_of, leaves, seed_all
 from course.checks.autograd import gradients
-from course.checks.comparing import allowed_gaps, difference, like
+from course.checks.comparing import allowed_gaps, difference, least_gaps, like
 from course.checks.drawing import draw
 from course.checks.exercise import told_of
 from course.checks.grading import grader
@@ -177,6 +177,8 @@ class Call:
         if isinstance(expected, Raised):
             return self.raises(type(expected.error), see=see)
         value = self._value(see)
+        if difference(expected.value, value, bounds=least_gaps(expected.value)) is None:
+            return self  # nearer than any tolerance that would be derived, at four more calls of the reference
         bounds = allowed_gaps(reference, expected.value, (self.args, self.kwargs) if self.use is None else None)
         told = difference(expected.value, value, bounds=bounds, rtol=rtol, atol=atol)
         self._fail_if(told, see)

@@ -282,6 +282,20 @@ def test_a_reference_that_draws_random_numbers_does_not_widen_the_tolerance():
     failure(lambda: check(lambda x: x * 1.0).on(x).agrees_with(dropout))
 
 
+def test_the_reference_is_called_once_for_an_answer_that_is_as_good_as_the_same():
+    calls = []
+
+    def counted(x):
+        calls.append(x.dtype)
+        return softmax(x)
+
+    x = torch.randn(4, 50)
+    check(softmax).on(x).agrees_with(counted)
+    assert calls == [torch.float32]
+    check(lambda x: softmax(x) * (1 + 1e-6)).on(x).agrees_with(counted)
+    assert calls.count(torch.float64) == 4
+
+
 def test_complex_results_have_a_tolerance():
     x = torch.view_as_complex(torch.randn(8, 2))
     angle = T(2.0)
