@@ -1,12 +1,15 @@
 """What those who carry the project on expect: one version everywhere, a changelog, a citation, workflows, images."""
 
+import ast
 import datetime
 import hashlib
 import json
 import re
 import subprocess
+import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 
 import check_jsonschema
 import pytest
@@ -22,10 +25,41 @@ from book.registry import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VERSION = PROJECT["version"]
+DISTRIBUTIONS = packages_distributions()
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 CONTAINERFILE = (ROOT / "Containerfile").read_text().replace("\\\n", " ").splitlines()
+
+
+# ---------------------------------------------------------------- what is needed
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") for line in requirements}
+
+
+@pytest.mark.parametrize(
+    "package, extras",
+    [
+        ("course", ("real-models", "dev")),
+        ("autograder", ("student", "grader", "postgres", "cluster", "dev")),
+        ("book", ("grader", "book")),
+    ],
+)
+def test_what_a_package_imports_is_required_by_name(package, extras):
+    """What comes only with something else goes when that goes."""
+    asked = named(PROJECT["dependencies"]).union(*(named(PROJECT["optional-dependencies"][extra]) for extra in extras))
+    ours, missing = {"course", "autograder", "book", "experiments", "benchmarks"}, set()
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            for module in {name.partition(".")[0] for name in names} - ours - sys.stdlib_module_names:
+                if not {name.lower().replace("_", "-") for name in DISTRIBUTIONS.get(module, ())} & asked:
+                    missing.add(f"{path.relative_to(ROOT)} imports {module}")
+    assert not missing
 
 
 # ---------------------------------------------------------------- one version
