@@ -69,6 +69,8 @@ class Config:
     tied: bool = False  # the output head is the embedding
     theta: float = 10_000.0  # base of RoPE
     dtype: str = "bfloat16"
+    qkv_biases: bool = False  # in the layers to queries, keys and values only
+    qk_norms: bool = False  # an RMSNorm of each head's queries, and one of its keys
 
     def __post_init__(self):
         for name in ("vocabulary", "layers", "d_model", "heads"):
@@ -133,7 +135,7 @@ def parameters(config: Config) -> Answer:
     """
     d, width, hidden = config.d_model, config.head_width, config.hidden
     queries, keys = config.heads * width, config.key_heads * width
-    attention = 2 * d * queries + 2 * d * keys + config.biases * (queries + 2 * keys + d)
+    attention = 2 * d * queries + 2 * d * keys + config.biases * d + (config.biases or config.qkv_biases) * (queries + 2 * keys)
     ffn = (3 if config.gated else 2) * d * hidden + config.biases * ((2 if config.gated else 1) * hidden + d)
     norm = d * (2 if config.norm_biases else 1)
     parts = {
@@ -141,7 +143,7 @@ def parameters(config: Config) -> Answer:
         "positions": config.positions * d,
         "attention": config.layers * attention,
         "feed-forward": config.layers * ffn,
-        "norms": (2 * config.layers + 1) * norm,
+        "norms": (2 * config.layers + 1) * norm + config.layers * config.qk_norms * 2 * width,
         "output head": 0 if config.tied else config.vocabulary * d,
     }
     return parts | {"all": sum(parts.values())}

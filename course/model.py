@@ -5,7 +5,8 @@ Token ids go in, a score for each possible next token comes out:
     embedding → n_layers × (x + attention(norm(x)), then x + ffn(norm(x))) → norm → head
 
 With its defaults it is built as Llama is: RMSNorm, RoPE, SwiGLU, no biases. With ``norm="layer"``,
-``position="learned"``, ``ffn="gelu_tanh"``, ``bias=True``, ``tied=True`` it is GPT-2. The tests hold it equal to both.
+``position="learned"``, ``ffn="gelu_tanh"``, ``bias=True``, ``tied=True`` it is GPT-2; ``qkv_bias=True`` makes it Qwen 2,
+``qk_norm=True`` Qwen 3. The tests hold it equal to all of them.
 
 Shapes: B sequences of T new tokens, S tokens that are attended to (S = T without a cache), H = n_heads.
 """
@@ -46,6 +47,9 @@ class Config:
     ffn: str = "swiglu"  # or "gelu", or "gelu_tanh", GPT-2's approximation of it
     tied: bool = False  # the head is the embedding
     bias: bool = False  # in every linear layer but the head
+    qkv_bias: bool = False  # in those to queries, keys and values only
+    qk_norm: bool = False  # an RMSNorm of each head's queries and keys, before RoPE
+    head_width: int = 0  # d_head; 0: d_model / n_heads
     theta: float = 10_000.0  # base of RoPE
     eps: float = 1e-5  # of the norms
 
@@ -56,19 +60,22 @@ class Config:
         for name, known in {"norm": NORMS, "position": POSITIONS, "ffn": FFNS}.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
-        if self.d_model % self.n_heads:
+        if self.head_width < 0:
+            raise ValueError(f"head_width must be 0 (what is usual) or more, got {self.head_width}")
+        if not self.head_width and self.d_model % self.n_heads:
             raise ValueError(f"{self.n_heads} heads do not divide d_model = {self.d_model}")
         if self.n_kv_heads < 0 or self.n_heads % self.kv_heads:
             raise ValueError(f"n_kv_heads = {self.n_kv_heads} does not divide {self.n_heads} heads: each serves as many queries")
         if self.position == "rope" and self.d_head % 2:
-            raise ValueError(f"d_model / n_heads is {self.d_head}: RoPE turns pairs, so it must be even")
+            what = "head_width" if self.head_width else "d_model / n_heads"
+            raise ValueError(f"{what} is {self.d_head}: RoPE turns pairs, so it must be even")
         if self.d_ff < 0:
             raise ValueError(f"d_ff must be 0 (what is usual) or more, got {self.d_ff}")
 
     @property
     def d_head(self) -> int:
         """The width of a head."""
-        return self.d_model // self.n_heads
+        return self.head_width or self.d_model // self.n_heads
 
     @property
     def kv_heads(self) -> int:
@@ -86,7 +93,8 @@ class Config:
         learned, layer_norm, gated = self.position == "learned", self.norm == "layer", self.ffn == "swiglu"
         sizes = (self.V, self.n_layers, self.d_model, self.n_heads, self.kv_heads, self.d_head, self.hidden)
         rows = self.T_max if learned else 0
-        return cookbook.Config(*sizes, gated, self.bias, layer_norm, rows, self.tied, self.theta, dtype)
+        parts = (gated, self.bias, layer_norm, rows, self.tied, self.theta, dtype)
+        return cookbook.Config(*sizes, *parts, qkv_biases=self.qkv_bias, qk_norms=self.qk_norm)
 
 
 # ---------------------------------------------------------------- norm
@@ -208,15 +216,19 @@ class Attention(nn.Module):
     def __init__(self, config: Config, layer: int):
         super().__init__()
         self.config, self.layer = config, layer
-        width, kv_width = config.d_model, config.kv_heads * config.d_head
-        self.query = nn.Linear(width, width, bias=config.bias)
-        self.key = nn.Linear(width, kv_width, bias=config.bias)
-        self.value = nn.Linear(width, kv_width, bias=config.bias)
-        self.out = nn.Linear(width, width, bias=config.bias)
+        width, kv_width, bias = config.n_heads * config.d_head, config.kv_heads * config.d_head, config.bias or config.qkv_bias
+        self.query = nn.Linear(config.d_model, width, bias=bias)
+        self.key = nn.Linear(config.d_model, kv_width, bias=bias)
+        self.value = nn.Linear(config.d_model, kv_width, bias=bias)
+        self.out = nn.Linear(width, config.d_model, bias=config.bias)
+        if config.qk_norm:
+            self.query_norm, self.key_norm = (RMSNorm(config.d_head, eps=config.eps) for _ in range(2))
 
     def forward(self, x: Tensor, positions: Tensor, cache: KVCache | None = None) -> Tensor:
         """x (B, T, d_model) at positions (T,) → (B, T, d_model); with a cache, after the tokens that it holds."""
         query, key, value = (self.split_heads(f(x)) for f in (self.query, self.key, self.value))
+        if self.config.qk_norm:
+            query, key = self.query_norm(query), self.key_norm(key)
         if self.config.position == "rope":
             query, key = (rope(each, positions, self.config.theta) for each in (query, key))
         if cache is not None:

@@ -61,6 +61,8 @@ class Settings:
     def __post_init__(self):
         if self.batch % self.micro:
             raise ValueError(f"micro = {self.micro} windows do not divide the batch of {self.batch}")
+        if self.model.qk_norm:
+            raise ValueError("this trainer has no norm of queries and keys: train such a model with a plain loop")
         if self.model.position == "learned" and self.model.T_max < self.T:
             raise ValueError(f"windows of {self.T} tokens are longer than the T_max = {self.model.T_max} learned positions")
 

@@ -42,7 +42,7 @@ def named(requirements: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     "package, extras",
     [
-        ("course", ("real-models", "dev")),
+        ("course", ("trained", "real-models", "dev")),
         ("autograder", ("student", "grader", "postgres", "cluster", "dev")),
         ("book", ("grader", "book")),
     ],

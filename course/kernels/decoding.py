@@ -64,6 +64,8 @@ class Decoder:
             raise ValueError(f"B and length must be positive, got {B} and {length}")
         if config.position == "learned" and length > config.T_max:
             raise ValueError(f"{length} tokens are more than the T_max = {config.T_max} learned positions")
+        if config.qk_norm or config.n_heads * config.d_head != config.d_model:
+            raise ValueError("the kernels have no norm of queries and keys, and no head_width of its own: use the plain model")
         if config.d_head & (config.d_head - 1):
             raise ValueError(f"d_head must be a power of two, got {config.d_head}")
         self.model, self.B, self.length = model, B, length

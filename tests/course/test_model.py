@@ -45,18 +45,6 @@ def ids_of(B: int, T: int, V: int = 61, seed=1) -> torch.Tensor:
 # ---------------------------------------------------------------- equal to Hugging Face's
 
 
-@pytest.fixture
-def full_width(monkeypatch):
-    """Hugging Face's Llama computes norms, angles and softmax in float32 whatever the dtype; here float32 means float64."""
-
-    def set_to(dtype: torch.dtype):
-        monkeypatch.setattr(torch, "float32", dtype)
-        monkeypatch.setattr(torch, "float", dtype)
-        monkeypatch.setattr(torch.Tensor, "float", lambda tensor: tensor.to(dtype))
-
-    return set_to
-
-
 def loaded(theirs, state: dict[str, torch.Tensor]):
     """Their model with our weights, none rounded."""
     theirs.to(next(iter(state.values())).dtype).load_state_dict(state)
