@@ -226,15 +226,20 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor, cache: KVCache | None = None) -> Tensor:
         """x (B, T, d_model) at positions (T,) → (B, T, d_model); with a cache, after the tokens that it holds."""
+        query, key, value = self.project(x, positions)
+        if cache is not None:
+            key, value = cache.append(self.layer, key, value)  # (B, kv_heads, S, d_head)
+        mixed = attend(query, key, value)  # (B, H, T, d_head)
+        return self.out(mixed.transpose(1, 2).flatten(2))  # (B, T, d_model)
+
+    def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, turned by RoPE: x (B, T, d_model) at positions (T,) → (B, H or kv_heads, T, d_head) each."""
         query, key, value = (self.split_heads(f(x)) for f in (self.query, self.key, self.value))
         if self.config.qk_norm:
             query, key = self.query_norm(query), self.key_norm(key)
         if self.config.position == "rope":
             query, key = (rope(each, positions, self.config.theta) for each in (query, key))
-        if cache is not None:
-            key, value = cache.append(self.layer, key, value)  # (B, kv_heads, S, d_head)
-        mixed = attend(query, key, value)  # (B, H, T, d_head)
-        return self.out(mixed.transpose(1, 2).flatten(2))  # (B, T, d_model)
+        return query, key, value
 
     def split_heads(self, x: Tensor) -> Tensor:
         """x (B, T, heads · d_head) → (B, heads, T, d_head)."""

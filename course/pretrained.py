@@ -30,7 +30,20 @@ from torch import Tensor
 from course.model import GPT, Config
 from course.tokens import BYTES, Pair, bpe_word_by_heap
 
-__all__ = ["CARDS", "Card", "Tokenizer", "cards", "config_of", "fetch", "folder", "is_here", "load", "main", "tokenizer"]
+__all__ = [
+    "CARDS",
+    "Card",
+    "Tokenizer",
+    "cards",
+    "config_here",
+    "config_of",
+    "fetch",
+    "folder",
+    "is_here",
+    "load",
+    "main",
+    "tokenizer",
+]
 
 
 @dataclass(frozen=True)
@@ -400,7 +413,7 @@ def load(name: str | Path, dtype: torch.dtype = torch.float32) -> GPT:
 
     if name in CARDS:
         place = fetch(name)
-        config = Config(**json.loads((place / "course.json").read_text()))
+        config = config_here(name)
         weights = load_file(place / "model.safetensors")
     else:
         config, weights = _read(Path(name))
@@ -418,6 +431,16 @@ def load(name: str | Path, dtype: torch.dtype = torch.float32) -> GPT:
     if config.tied:
         model.head.weight = model.embedding.weight
     return model.requires_grad_(False).eval()
+
+
+def config_here(name: str) -> Config:
+    """The sizes of a model of `CARDS`, which is fetched if it is not here.
+
+    Raises:
+        KeyError: if there is no such model.
+        OSError: if it cannot be downloaded.
+    """
+    return Config(**json.loads((fetch(name) / "course.json").read_text()))
 
 
 def _read(place: Path) -> tuple[Config, dict[str, Tensor]]:
