@@ -205,14 +205,20 @@ def test_latent_attention_keeps_two_short_vectors_a_token():
     def kept(model):
         cache = DynamicCache(config=model.config)
         with torch.no_grad():
-            model(ids_of(5), past_key_values=cache)
+            model(ids_of(5), cache=cache)
         layers = [layer.keys.numel() + layer.values.numel() for layer in cache.layers]
         assert len(layers) == 2 and len(set(layers)) == 1
         return layers[0] / 5
 
     heads = {"num_hidden_layers": 2, "first_k_dense_replace": 2, "vocab_size": 23, "hidden_size": 24, "intermediate_size": 10}
     for H, latent, rotated in ((4, 10, 6), (8, 16, 4), (128, 512, 64)):
-        sizes = {"kv_lora_rank": latent, "qk_rope_head_dim": rotated, "q_lora_rank": 8, "num_attention_heads": H, "num_key_value_heads": H}
+        sizes = {
+            "kv_lora_rank": latent,
+            "qk_rope_head_dim": rotated,
+            "q_lora_rank": 8,
+            "num_attention_heads": H,
+            "num_key_value_heads": H,
+        }
         assert kept(DeepseekV3ForCausalLM(DeepseekV3Config(**heads, **sizes)).eval()) == latent + rotated
     for H, H_kv, d_head in ((4, 2, 6), (8, 1, 4), (128, 128, 128)):
         assert kept(llama(23, 2, max(24, H), H, H_kv, 10, d_head).eval()) == 2 * H_kv * d_head
