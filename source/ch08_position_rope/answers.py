@@ -461,7 +461,7 @@ def odd_first(W, n_heads):
     return W.unflatten(-1, (n_heads, -1, 2)).flip(-1).transpose(-1, -2).flatten(1)
 
 
-@wrong("ch08.layouts", "You took the columns as (pair, 2, head). The heads stand one after the other.", see="two-layouts")
+@wrong("ch08.layouts", "You took the columns as (pair, 2, head). The heads come one after the other.", see="two-layouts")
 def heads_last(W, n_heads):
     return W.unflatten(-1, (-1, 2, n_heads)).transpose(1, 2).flatten(1)
 
@@ -650,7 +650,7 @@ def values_back(query, key, value, positions, letters):
 
 @wrong(
     "ch08.values",
-    "You hid the keys with a greater position. The mask counts rows, and positions may stand in any order.",
+    "You hid the keys with a greater position. The mask counts rows, and positions may come in any order.",
     see="queries-and-keys-not-values",
 )
 def masks_by_position(query, key, value, positions, letters):
