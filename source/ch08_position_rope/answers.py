@@ -774,7 +774,7 @@ def equal_widths(b, n_buckets, max_distance):
 
 @wrong(
     "ch08.buckets",
-    "You divided the exponent by all the buckets. Only the B − E later ones share the growth.",
+    "You divided the exponent by all the buckets. Only the later half of them share the growth.",
     see="a-bias-instead",
 )
 def steps_of_all_buckets(b, n_buckets, max_distance):
@@ -788,7 +788,7 @@ def steps_of_all_buckets(b, n_buckets, max_distance):
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
-@wrong("ch08.buckets", "The last of B buckets is bucket B − 1: there is no bucket B.", see="a-bias-instead")
+@wrong("ch08.buckets", "The buckets are counted from 0, so the last one has the number n_buckets − 1.", see="a-bias-instead")
 def one_bucket_too_many(b, n_buckets, max_distance):
     if not 0 <= b <= n_buckets:
         raise ValueError(b)
