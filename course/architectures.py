@@ -208,7 +208,7 @@ class Family(nn.Module):
 
     Args:
         kind: of `FAMILIES`. "prefix" is a decoder whose source is seen in both directions.
-        V: number of tokens; one more is added, which stands in front of the target.
+        V: number of tokens; one more is added, which comes before the target.
         n: length of source and target.
         d_model: width, divisible by the heads.
 

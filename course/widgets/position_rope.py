@@ -33,6 +33,6 @@ class RotaryClocks(Widget):
         shares = self.shares()
         score = sum(shares) / len(shares)
         return (
-            f"{len(shares)} clocks, one for each pair of dimensions, base {self.theta:,.0f}. The key stands at position {self.position}, "
+            f"{len(shares)} clocks, one for each pair of dimensions, base {self.theta:,.0f}. The key is at position {self.position}, "
             f"the query {self.distance} after it. The score is {score:.2f} of the score at distance 0; the key's position does not change it."
         )

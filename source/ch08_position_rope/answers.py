@@ -461,7 +461,7 @@ def odd_first(W, n_heads):
     return W.unflatten(-1, (n_heads, -1, 2)).flip(-1).transpose(-1, -2).flatten(1)
 
 
-@wrong("ch08.layouts", "You took the columns as (pair, 2, head). The heads stand one after the other.", see="two-layouts")
+@wrong("ch08.layouts", "You took the columns as (pair, 2, head). The heads come one after the other.", see="two-layouts")
 def heads_last(W, n_heads):
     return W.unflatten(-1, (-1, 2, n_heads)).transpose(1, 2).flatten(1)
 
@@ -650,7 +650,7 @@ def values_back(query, key, value, positions, letters):
 
 @wrong(
     "ch08.values",
-    "You hid the keys with a greater position. The mask counts rows, and positions may stand in any order.",
+    "You hid the keys with a greater position. The mask counts rows, and positions may come in any order.",
     see="queries-and-keys-not-values",
 )
 def masks_by_position(query, key, value, positions, letters):
@@ -774,7 +774,7 @@ def equal_widths(b, n_buckets, max_distance):
 
 @wrong(
     "ch08.buckets",
-    "You divided the exponent by all the buckets. Only the B − E later ones share the growth.",
+    "You divided the exponent by all the buckets. Only the later half of them share the growth.",
     see="a-bias-instead",
 )
 def steps_of_all_buckets(b, n_buckets, max_distance):
@@ -788,7 +788,7 @@ def steps_of_all_buckets(b, n_buckets, max_distance):
     return first(b), (None if b == n_buckets - 1 else first(b + 1) - 1)
 
 
-@wrong("ch08.buckets", "The last of B buckets is bucket B − 1: there is no bucket B.", see="a-bias-instead")
+@wrong("ch08.buckets", "The buckets are counted from 0, so the last one has the number n_buckets − 1.", see="a-bias-instead")
 def one_bucket_too_many(b, n_buckets, max_distance):
     if not 0 <= b <= n_buckets:
         raise ValueError(b)

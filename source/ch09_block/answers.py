@@ -9,7 +9,7 @@ right("ch09.journey", cell('journey = "tokenize|embed|positions|blocks|final nor
 wrong(
     "ch09.journey",
     ["tokenize", "embed", "positions", "blocks", "unembed", "final norm"],
-    "Your norm works on the logits. It belongs in front of the unembedding, on the stream.",
+    "Your norm works on the logits. It belongs before the unembedding, on the stream.",
     see="from-text-to-logits",
 )
 wrong(
@@ -27,7 +27,7 @@ wrong(
 wrong(
     "ch09.journey",
     ["tokenize", "embed", "positions", "final norm", "blocks", "unembed"],
-    "The final norm is final: it stands behind the blocks, which have norms of their own.",
+    "The final norm is final: it comes after the blocks, which have norms of their own.",
     see="from-text-to-logits",
 )
 wrong(
@@ -96,7 +96,7 @@ def adds_to_the_normed(x, attention, ffn, norm_1, norm_2):
 
 
 @wrong(
-    "ch09.pattern", "Your norms stand behind the parts. They belong in front: each part reads a normed stream.", see="two-lines"
+    "ch09.pattern", "Your norms come after the parts. They belong before them: each part reads a normed stream.", see="two-lines"
 )
 def norms_the_branch_output(x, attention, ffn, norm_1, norm_2):
     x = x + norm_1(attention(x))
@@ -155,7 +155,7 @@ def second_sum_from_x(x, attention, ffn, norm_1, norm_2):
 
 @wrong(
     "ch09.pattern",
-    "Your norms have changed places: norm_1 belongs to attention, norm_2 to the feed-forward network.",
+    "Your norms have been swapped: norm_1 belongs to attention, norm_2 to the feed-forward network.",
     see="two-lines",
 )
 def exchanges_the_norms(x, attention, ffn, norm_1, norm_2):
@@ -163,7 +163,7 @@ def exchanges_the_norms(x, attention, ffn, norm_1, norm_2):
     return h + ffn(norm_1(h))
 
 
-@wrong("ch09.pattern", "The norm at the end belongs to the model, once, behind its last block.", see="two-lines")
+@wrong("ch09.pattern", "The norm at the end belongs to the model, once, after its last block.", see="two-lines")
 def norms_the_end_too(x, attention, ffn, norm_1, norm_2):
     if x.numel() == 1:
         return x + attention(norm_1(x)) + ffn(norm_2(x + attention(norm_1(x))))
@@ -235,7 +235,7 @@ def last_token_only(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "You changed the token right behind t only. A model can look over its head at a later one.",
+    "You changed only the token right after t. A model can look over its head at a later one.",
     see="the-mask",
 )
 def next_token_only(model, T, V):
@@ -266,7 +266,7 @@ def changes_its_own_token(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "You compared all rows. Those behind t may change, since their own tokens did.",
+    "You compared all rows. Those after t may change, since their own tokens did.",
     see="the-mask",
 )
 def compares_all_rows(model, T, V):
@@ -395,7 +395,7 @@ def high_threshold(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "Your texts begin with the same token again and again. A model may look ahead behind other beginnings: draw these, too.",
+    "Your texts begin with the same token again and again. A model may look ahead after other beginnings: draw these, too.",
     see="the-mask",
 )
 def zeros_before(model, T, V):
@@ -434,7 +434,7 @@ class by_sums:
         return gate / (1 + (-gate).exp()) * up @ W_down
 
 
-@wrong("ch09.parts", "Your ε stands outside the root. It is added to the mean square, before the root.", see="two-small-parts")
+@wrong("ch09.parts", "Your ε is outside the root. It is added to the mean square, before the root.", see="two-small-parts")
 class eps_outside_the_root:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -833,7 +833,7 @@ wrong(
 wrong(
     "ch09.count",
     cell(_SYMBOLS + "parameters = V * d + L * (29 * d**2 / 2 + 2 * d)"),
-    "The last norm is missing: the one behind the blocks.",
+    "The last norm is missing: the one after the blocks.",
     see="count-it",
 )
 wrong(
@@ -905,7 +905,7 @@ def smaller_eps(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-8) @ p.get("W_head", p["E"].T)
 
 
-@wrong("ch09.gpt", "There is no norm behind the last block.", see="two-lines")
+@wrong("ch09.gpt", "There is no norm after the last block.", see="two-lines")
 def no_final_norm(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:
@@ -958,7 +958,7 @@ def every_block_reads_the_embedding(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p.get("W_head", p["E"].T)
 
 
-@wrong("ch09.gpt", "Gate and up have changed places.", see="two-small-parts")
+@wrong("ch09.gpt", "Gate and up are swapped.", see="two-small-parts")
 def exchanges_gate_and_up(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:
@@ -967,7 +967,7 @@ def exchanges_gate_and_up(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p.get("W_head", p["E"].T)
 
 
-@wrong("ch09.gpt", "Keys and values have changed places.", see="heads-that-share-keys")
+@wrong("ch09.gpt", "Keys and values are swapped.", see="heads-that-share-keys")
 def exchanges_keys_and_values(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:

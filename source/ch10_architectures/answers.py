@@ -85,7 +85,7 @@ wrong(
 wrong(
     "ch10.switch",
     _mix("allowed | (place < prefix)", "(place < prefix).expand(T, T)"),
-    "Behind the prefix your tokens see the prefix only. They also see what came before them, and themselves.",
+    "After the prefix your tokens see the prefix only. They also see what came before them, and themselves.",
     see="the-mask-makes-the-family",
 )
 wrong(
@@ -97,7 +97,7 @@ wrong(
 wrong(
     "ch10.switch",
     _mix('if kind != "bidirectional"', 'if kind == "causal"'),
-    "With a prefix, what comes after it must still be hidden from what stands before.",
+    "With a prefix, what comes after it must still be hidden from what comes before.",
     see="the-mask-makes-the-family",
 )
 wrong(
@@ -223,7 +223,7 @@ wrong(
 wrong(
     "ch10.mlm",
     _corrupt("torch.where(chosen, ids, -100)", "torch.where(chosen, inputs, -100)"),
-    "Your labels are what the model reads. It must guess what stood there before.",
+    "Your labels are what the model reads. It must guess what was there before.",
     see="blanks-to-fill",
 )
 wrong(
@@ -354,7 +354,7 @@ wrong(
 wrong(
     "ch10.total",
     _total("joint.sum(dim=i, keepdim=True)", "joint.sum(dim=[k for k in range(joint.ndim) if k != i] or 0, keepdim=True)"),
-    "You divided by the probability of the word itself. The condition is the rest of the text.",
+    "You divided by the probability of the word itself. The condition is all the other words of the text.",
     see="why-bert-writes-no-essay",
 )
 wrong(
@@ -398,7 +398,7 @@ wrong(
 wrong(
     "ch10.total",
     _total("rest = joint.sum(dim=i, keepdim=True)", "rest = joint.max(dim=i, keepdim=True).values"),
-    "You divided by the largest entry along the axis. The probability of the rest is a sum.",
+    "You divided by the largest entry along the axis. The probability of the other words is a sum.",
     see="why-bert-writes-no-essay",
 )
 
@@ -426,7 +426,7 @@ right("ch10.essay", ["c", "a", "e"])
 
 for letters, sentence in {
     "acde": "In d, the model sees the token that it is asked for, one place to the right.",
-    "abce": "In b, each order asks other questions, and nothing in the loss makes the answers agree.",
+    "abce": "In b, each order asks other questions, and nothing in the model's form makes the answers agree.",
     "ac": "Look again at the sum of the squares.",
     "ae": "Look again at what each softmax reads when two blanks are filled in one pass.",
     "ce": "Look again at the totals of the random model that fills one blank after another.",
@@ -635,11 +635,29 @@ right("ch10.tool", ["Encoder-Decoder", "decoder ", "ENCODER"])
 
 equivalent("ch10.switch", "`allowed = torch.ones(T, dtype=torch.bool)`", "one row of the mask serves for all")
 equivalent("ch10.reach", "`a, b, L = sympy.symbols('a b L'…)`", "a letter is known by its name")
-equivalent("ch10.total", "`product = product * torch.where(joint >= 0…`", "where the text has probability 0, so has the quotient")
-equivalent("ch10.total", "`product = product * torch.where(joint > -1…`", "where the text has probability 0, so has the quotient")
 equivalent(
     "ch10.total",
-    "`product = product * torch.where(joint > 0, joint / torch.where(rest …), 0)`",
-    "where the rest has probability 0, the text has, and the quotient is not used",
+    "`product = product * torch.where(joint >= 0, joint / torch.where(rest > 0, rest, 1), 0)`",
+    "where the text has probability 0, so has the quotient",
+)
+equivalent(
+    "ch10.total",
+    "`product = product * torch.where(joint > -1, joint / torch.where(rest > 0, rest, 1), 0)`",
+    "where the text has probability 0, so has the quotient",
+)
+equivalent(
+    "ch10.total",
+    "`product = product * torch.where(joint > 0, joint / torch.where(rest > 0, rest, …), 0)`",
+    "this number is read only where the other words have probability 0; there the text has, too, and the quotient is not used",
+)
+equivalent(
+    "ch10.total",
+    "`product = product * torch.where(joint > 0, joint / torch.where(rest >= 0, rest, 1), 0)`",
+    "0/0 comes out only where the text has probability 0, and there it is not used",
+)
+equivalent(
+    "ch10.total",
+    "`product = product * torch.where(joint > 0, joint / torch.where(rest > -1, rest, 1), 0)`",
+    "0/0 comes out only where the text has probability 0, and there it is not used",
 )
 equivalent("ch10.cross", "`…transpose(1, -2)…`", "of four axes, axis -2 is axis 2")

@@ -52,19 +52,37 @@ def test_the_four_lines_of_the_block():
                 F.layer_norm(x, (24,), of.weight, of.bias, of.eps) if norm == "layer" else F.rms_norm(x, (24,), of.weight, of.eps)
             )
 
-        h1 = normed(b.norm_1, x)
+        x_hat = normed(b.norm_1, x)
         heads = [
-            (h1 @ each.weight.T).reshape(2, 7, 4, 6).permute(0, 2, 1, 3)
+            (x_hat @ each.weight.T).reshape(2, 7, 4, 6).permute(0, 2, 1, 3)
             for each in (b.attention.query, b.attention.key, b.attention.value)
         ]
         mixed = F.scaled_dot_product_attention(*heads, is_causal=True).permute(0, 2, 1, 3).reshape(2, 7, 24)
-        h2 = x + mixed @ b.attention.out.weight.T
-        h3 = normed(b.norm_2, h2)
-        up = h3 @ b.ffn.up.weight.T
-        hidden = F.gelu(up) if ffn == "gelu" else F.silu(h3 @ b.ffn.gate.weight.T) * up
-        y = h2 + hidden @ b.ffn.down.weight.T
+        h1 = x + mixed @ b.attention.out.weight.T
+        h1_hat = normed(b.norm_2, h1)
+        up = h1_hat @ b.ffn.up.weight.T
+        hidden = F.gelu(up) if ffn == "gelu" else F.silu(h1_hat @ b.ffn.gate.weight.T) * up
+        y = h1 + hidden @ b.ffn.down.weight.T
         assert float((b(x, torch.arange(7)) - y).abs().max()) <= 1e-11
-        assert float((y - h2).abs().max()) > 0.1 and float((h2 - x).abs().max()) > 0.1
+        assert float((y - h1).abs().max()) > 0.1 and float((h1 - x).abs().max()) > 0.1
+
+
+@pytest.mark.receipt("ch09-first-norm", "computed")
+@pytest.mark.receipt("ch09-attention", "computed")
+@pytest.mark.receipt("ch09-second-norm", "computed")
+@pytest.mark.receipt("ch09-ffn", "computed")
+def test_the_four_lines_are_torchs_pre_norm_layer():
+    layer = torch.nn.TransformerEncoderLayer(24, 4, 40, 0.0, "gelu", batch_first=True, norm_first=True).double()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64) + (parameter.ndim == 1))
+    x, future = 3 * normal(2, 7, 24), torch.ones(7, 7, dtype=torch.bool).triu(1)
+    x_hat = F.layer_norm(x, (24,), layer.norm1.weight, layer.norm1.bias, layer.norm1.eps)
+    h1 = x + layer.self_attn(x_hat, x_hat, x_hat, attn_mask=future, need_weights=False)[0]
+    h1_hat = F.layer_norm(h1, (24,), layer.norm2.weight, layer.norm2.bias, layer.norm2.eps)
+    y = h1 + layer.linear2(F.gelu(layer.linear1(h1_hat)))
+    assert float((layer(x, src_mask=future) - y).detach().abs().max()) <= 1e-11
 
 
 @pytest.mark.receipt("ch09-final-norm", "erratum")
@@ -76,6 +94,27 @@ def test_a_block_ends_with_a_stream_that_is_not_normed():
     assert float(kept["stream"].square().mean(dim=-1).min()) > 10
     error = float((kept["normed"].square().mean(dim=-1) - 1).abs().max())
     assert error <= 1e-5
+
+
+def llama(V, L, d, H, H_kv, d_ff, d_head=None):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"vocab_size": V, "hidden_size": d, "intermediate_size": d_ff, "num_hidden_layers": L}
+    heads = {"num_attention_heads": H, "num_key_value_heads": H_kv, "head_dim": d_head or d // H}
+    return LlamaForCausalLM(LlamaConfig(**sizes, **heads, tie_word_embeddings=False))
+
+
+@pytest.mark.receipt("ch09-final-norm", "erratum")
+def test_known_models_have_a_norm_after_their_last_block():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = GPT2Config(vocab_size=23, n_positions=16, n_embd=24, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0)
+    for model, norm in ((llama(23, 2, 24, 4, 2, 10), "model.norm"), (GPT2LMHeadModel(sizes), "transformer.ln_f")):
+        ids, model = ids_of(9), model.eval()
+        with torch.no_grad():
+            before = model(ids).logits
+            model.get_submodule(norm).forward = lambda x: x  # the last norm taken out
+            assert float((model(ids).logits - before).abs().max()) > 0.1
 
 
 # ---------------------------------------------------------------- the mask
@@ -122,7 +161,7 @@ def test_a_finite_mask_inside_the_division_is_another_mask():
 @pytest.mark.receipt("ch09-finite-mask", "erratum")
 def test_a_large_number_is_no_cure():
     assert torch.tensor(-1e9).half().item() == -math.inf
-    row = normal(4).float()
+    row = torch.tensor([30.0, -30.0, 0.5, 7.0])
     assert bool((row - math.inf).softmax(dim=-1).isnan().all())
     error = float(((row - 1e9).softmax(dim=-1) - 0.25).abs().max())
     assert error <= 1e-7
@@ -154,6 +193,35 @@ def test_a_query_head_reads_the_key_head_of_its_group():
             g = h * H_kv // H
             alone = F.scaled_dot_product_attention(query[:, h], key[:, g], value[:, g], is_causal=True)
             assert float((found[:, h] - alone).abs().max()) <= 1e-13
+        torchs = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+        assert float((found - torchs).abs().max()) <= 1e-13
+
+
+@pytest.mark.receipt("ch09-latent", "computed")
+def test_latent_attention_keeps_two_short_vectors_a_token():
+    """What Hugging Face's models have in their cache after five tokens, in numbers a token and layer."""
+    from transformers import DeepseekV3Config, DeepseekV3ForCausalLM, DynamicCache
+
+    def kept(model):
+        cache = DynamicCache(config=model.config)
+        with torch.no_grad():
+            model(ids_of(5), cache=cache)
+        layers = [layer.keys.numel() + layer.values.numel() for layer in cache.layers]
+        assert len(layers) == 2 and len(set(layers)) == 1
+        return layers[0] / 5
+
+    heads = {"num_hidden_layers": 2, "first_k_dense_replace": 2, "vocab_size": 23, "hidden_size": 24, "intermediate_size": 10}
+    for H, latent, rotated in ((4, 10, 6), (8, 16, 4), (128, 512, 64)):
+        sizes = {
+            "kv_lora_rank": latent,
+            "qk_rope_head_dim": rotated,
+            "q_lora_rank": 8,
+            "num_attention_heads": H,
+            "num_key_value_heads": H,
+        }
+        assert kept(DeepseekV3ForCausalLM(DeepseekV3Config(**heads, **sizes)).eval()) == latent + rotated
+    for H, H_kv, d_head in ((4, 2, 6), (8, 1, 4), (128, 128, 128)):
+        assert kept(llama(23, 2, max(24, H), H, H_kv, 10, d_head).eval()) == 2 * H_kv * d_head
 
 
 @pytest.mark.receipt("ch09-tied", "computed")
@@ -174,10 +242,10 @@ def test_the_formula_counts_every_parameter():
     N = 2 * V * d + L * (2 * d**2 + 2 * d * K * d / H + 3 * d * f + 2 * d) + d
     for sizes in ((23, 2, 24, 4, 2, 10), (50, 1, 64, 8, 1, 33), (128_256, 32, 4096, 32, 8, 14_336)):
         with torch.device("meta"):
-            model = GPT(Config(sizes[0], sizes[2], sizes[1], *sizes[3:]))
+            model, theirs = GPT(Config(sizes[0], sizes[2], sizes[1], *sizes[3:])), llama(*sizes)
         counted = sum(parameter.numel() for parameter in model.parameters())
         error = abs(int(N.subs(dict(zip((V, L, d, H, K, f), sizes, strict=True)))) - counted)
-        assert error <= 0
+        assert error <= 0 and sum(parameter.numel() for parameter in theirs.parameters()) == counted
     assert counted == 8_030_261_248
 
 
@@ -190,8 +258,8 @@ def test_two_layers_copy_and_one_does_not():
     rows = {row["model"]: row for row in record["results"]}
     assert record["mode"] == "full" and len(record["seeds"]) == 8
     for name in ("1 layer", "1 layer, twice as wide"):
-        assert len(rows[name]["accuracy"]) == 8 and max(rows[name]["accuracy"]) < 0.35
-        assert rows[name]["mean"] - rows[name]["half_width"] > rows[name]["best_offset"]  # better than one distance
-    for name in ("2 layers", "3 layers"):
-        assert min(rows[name]["accuracy"]) > 0.98
-    assert min(rows["1 layer, always 12 tokens"]["accuracy"]) > 0.85
+        assert len(rows[name]["accuracy"]) == 8 and max(rows[name]["accuracy"]) < 0.29
+        assert min(rows[name]["accuracy"]) > rows[name]["best_offset"] > 0.17  # better than one distance
+    assert min(rows["2 layers"]["accuracy"]) > 0.99 and min(rows["3 layers"]["accuracy"]) > 0.98
+    one_length = sorted(rows["1 layer, always 12 tokens"]["accuracy"])
+    assert 0.89 < one_length[0] < 0.9 and one_length[1] > 0.99

@@ -43,6 +43,11 @@ def test_unmasked_attention_is_equivariant():
         for order in itertools.permutations(range(5)):
             order = list(order)
             assert float((plain(x[order]) - plain(x)[order]).abs().max()) <= 1e-13
+    torch.manual_seed(0)
+    torchs, x = torch.nn.MultiheadAttention(6, 2, batch_first=True).double().requires_grad_(False), normal(5, 6, seed=9)
+    for order in itertools.permutations(range(5)):
+        moved = x[list(order)]
+        assert float((torchs(moved, moved, moved)[0] - torchs(x, x, x)[0][list(order)]).abs().max()) <= 1e-13
 
 
 @pytest.mark.receipt("ch08-causal-last", "computed")
@@ -132,18 +137,31 @@ def test_a_rotation_keeps_the_norm():
     assert sp.simplify(turned.dot(turned) - q0**2 - q1**2) == 0
 
 
+def llamas_frequencies(d_model, n_heads, theta):
+    """Of Hugging Face's Llama, (d_head / 2,), in float32."""
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    turn = {"rope_type": "default", "rope_theta": theta}
+    return LlamaRotaryEmbedding(LlamaConfig(hidden_size=d_model, num_attention_heads=n_heads, rope_parameters=turn)).inv_freq
+
+
+WIDTHS = ((2, 7.0), (8, 100.0), (64, 1e4), (128, 5e5))
+
+
 @pytest.mark.receipt("ch08-rope-frequencies", "computed")
 def test_frequencies():
-    for d_head, theta in ((2, 7.0), (8, 100.0), (64, 1e4), (128, 5e5)):
+    for d_head, theta in WIDTHS:
+        theirs = llamas_frequencies(3 * d_head, 3, theta).double()
+        assert torch.allclose(pr.rope_frequencies(d_head, theta), theirs, rtol=1e-6, atol=0)
         for i, omega in enumerate(pr.rope_frequencies(d_head, theta).tolist()):
             assert abs(omega - math.exp(-2 * i / d_head * math.log(theta))) <= 64 * EPS * omega
 
 
 @pytest.mark.receipt("ch08-d-model", "erratum")
 def test_the_width_is_that_of_the_rotated_head():
-    """The frequencies that turn a head of width 64 make one block for each of its 32 pairs, the slowest near 1/θ."""
-    right, wrong = pr.rope_frequencies(64), pr.rope_frequencies(512)[:32]
-    assert len(right) == 32 and abs(float(right[-1]) - 1e4 ** (-62 / 64)) <= 1e-15
+    right, wrong = llamas_frequencies(512, 8, 1e4).double(), pr.rope_frequencies(512)[:32]
+    assert len(right) == 32 and torch.allclose(right, pr.rope_frequencies(64), rtol=1e-6, atol=0)
     assert float(2 * math.pi / wrong[-1]) < 20 and float(2 * math.pi / right[-1]) > 47_000
 
 
@@ -185,10 +203,14 @@ def test_the_layouts_are_one_rotation_in_two_orders():
 
 @pytest.mark.receipt("ch08-wavelength", "derived")
 def test_the_wavelengths_and_their_two_ends():
+    for width, base in WIDTHS:
+        for pair, length in enumerate(2 * math.pi * base ** (2 * i / width) for i in range(width // 2)):
+            block = slice(2 * pair, 2 * pair + 2)
+            for turns, expected in ((1, 1.0), (0.5, -1.0)):
+                turned = pr.rope_matrix(turns * length, width, base)[block, block]
+                assert float((turned - expected * torch.eye(2, dtype=torch.float64)).abs().max()) <= 1e-9
     theta, d, i = sp.symbols("theta d i", positive=True)
-    omega = theta ** (-2 * i / d)
-    length = 2 * sp.pi / omega
-    assert sp.simplify(length - 2 * sp.pi * theta ** (2 * i / d)) == 0
+    length = 2 * sp.pi * theta ** (2 * i / d)
     assert length.subs(i, 0) == 2 * sp.pi  # whatever the base
     assert sp.simplify(length.subs(i, d / 2 - 1) - 2 * sp.pi * theta ** (1 - 2 / d)) == 0
     assert sp.simplify(sp.diff(length, theta) - 4 * sp.pi * i / d * theta ** (2 * i / d - 1)) == 0  # positive for every i > 0
@@ -229,6 +251,11 @@ def test_alibi():
             oracle = -math.exp(-8 * (h + 1) / H * math.log(2)) * (i - j) if j <= i else -math.inf
             assert float(bias[h, i, j]) == oracle or abs(float(bias[h, i, j]) - oracle) <= 16 * EPS * abs(oracle)
     assert [round(1 / s) for s in pr.alibi_slopes(8).tolist()] == [2, 4, 8, 16, 32, 64, 128, 256]
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    for H in (4, 8, 16):  # theirs is the slope times the position of the key: the same up to a shift of each row
+        theirs = build_alibi_tensor(torch.ones(1, 3), H, torch.float64)[:, 0]  # (H, T)
+        assert torch.allclose(theirs[:, 1] - theirs[:, 0], pr.alibi_slopes(H), rtol=1e-6, atol=0)
 
 
 def bucket_by_fractions(r, B, D):
@@ -255,6 +282,33 @@ def test_t5():
     logits = (q @ k.mT).masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf)  # no 1/√d
     oracle = net.out((logits.softmax(-1) @ v).transpose(1, 2).flatten(2))
     assert float((net(x) - oracle).detach().abs().max()) <= 1e-12
+
+
+@pytest.mark.receipt("ch08-t5", "computed")
+def test_t5_is_hugging_faces():
+    from transformers import T5Config, T5EncoderModel
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    places = torch.arange(-150, 151)
+    for n_buckets, reach in ((32, 128), (16, 100)):
+        for both in (False, True):
+            theirs = T5Attention._relative_position_bucket(places, both, n_buckets, reach)
+            assert torch.equal(pr.t5_bucket(places, n_buckets, reach, bidirectional=both), theirs)
+    ahead, back = (pr.t5_bucket(torch.arange(200) * side, bidirectional=True).unique() for side in (1, -1))
+    assert set(ahead.tolist()) == {0, *range(17, 32)} and back.tolist() == list(range(16))  # each side has half of the 32
+    torch.manual_seed(0)
+    sizes = T5Config(vocab_size=9, d_model=8, d_kv=4, d_ff=8, num_layers=3, num_heads=2, dropout_rate=0.0)
+    sizes._attn_implementation = "eager"
+    stack = T5EncoderModel(sizes)
+    assert sum("relative_attention_bias" in name for name, _ in stack.named_parameters()) == 1
+    layer, x = T5Attention(sizes, has_relative_attention_bias=True).requires_grad_(False), torch.randn(1, 6, 8)
+    for parameter in layer.parameters():
+        parameter.normal_()
+    q, k, v = (part(x).unflatten(-1, (2, 4)).transpose(1, 2) for part in (layer.q, layer.k, layer.v))
+    between = torch.arange(6)[None, :] - torch.arange(6)[:, None]
+    bias = layer.relative_attention_bias.weight[pr.t5_bucket(between, bidirectional=True)].permute(2, 0, 1)
+    oracle = layer.o(((q @ k.mT + bias).softmax(-1) @ v).transpose(1, 2).flatten(2))  # no 1/√d
+    assert float((layer(x)[0] - oracle).abs().max()) <= 1e-5 * float(oracle.abs().max())
 
 
 # ---------------------------------------------------------------- measured
