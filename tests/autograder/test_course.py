@@ -17,7 +17,8 @@ each_exercise = pytest.mark.parametrize(("chapter", "exercise"), EXERCISES, ids=
 
 FIRST = re.compile(
     r"# (?P<title>[^\n]+)\n\n\*(?P<promise>[^\n]+)\*\n\n\*\*You will be able to\*\*\n\n(?P<goals>(- [^\n]+\n([ ]{2}[^\n]+\n)*)+)\n"
-    r"\*\*Builds on\*\* (?P<before>[^\n]+(\n[^\n]+)*)\n\n\*\*Time\*\* \d+ minutes to read · (?P<minutes>\d+) minutes of exercises\s*"
+    r"\*\*Builds on\*\* (?P<before>[^\n]+(\n[^\n]+)*)\n\n\*\*Time\*\* \d+ minutes to read · (?P<minutes>\d+) minutes of exercises\n\n"
+    r"\*\*In a hurry\*\* [^\n]+\s*"
 )
 LARGEST_SVG = 150_000
 TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "trains"}
