@@ -75,7 +75,8 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     size = (probs * logits.double().where(probs > 0, 0.0).abs()).sum(dim=-1, keepdim=True)  # (..., 1), mean size of a logit
     eps = min(torch.finfo(logits.dtype).eps, torch.finfo(torch.float32).eps)
     slack = eps * (size + 1) + logits.shape[-1] * torch.finfo(torch.float64).eps  # logits that are off by half an eps; the sum
-    return _only(logits, order).where((before < p - slack).gather(-1, order.argsort(dim=-1)), -math.inf)
+    kept = (before < p - slack) | (before == 0)  # (..., V), in the order of ids; the first one whatever p is
+    return _only(logits, order).where(kept.gather(-1, order.argsort(dim=-1)), -math.inf)
 
 
 def keep_min_p(logits: Tensor, p_min: float) -> Tensor:

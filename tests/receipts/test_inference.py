@@ -43,11 +43,15 @@ def model_of(sizes, dtype=torch.float64):
 
 
 @pytest.mark.receipt("ch12-top-p", "computed")
-@pytest.mark.parametrize(("dtype", "shift"), [(torch.float64, 0), (torch.float64, 1000), (torch.float32, 0), (torch.float32, 1000)])
+@pytest.mark.parametrize(
+    ("dtype", "shift"), [(torch.float64, 0), (torch.float64, 1000), (torch.float32, 0), (torch.float32, 1000)]
+)
 def test_the_nucleus_is_the_smallest_set(dtype, shift):
     for seed in range(60):
         counts = parts_of_64(7, seed)
-        logits = (torch.tensor(counts, dtype=torch.float64).log() + shift).to(dtype)  # of the shares counts / 64, whose sums reach p exactly
+        logits = (torch.tensor(counts, dtype=torch.float64).log() + shift).to(
+            dtype
+        )  # of the shares counts / 64, whose sums reach p exactly
         for need in (1, 32, 63, sum(sorted(counts)[-2:]), sum(sorted(counts)[-3:])):
             kept = (keep_top_p(logits, need / 64) > -math.inf).nonzero().flatten().tolist()
             enough = [s for n in range(1, 8) for s in itertools.combinations(range(7), n) if sum(counts[i] for i in s) >= need]
