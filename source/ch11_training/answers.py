@@ -610,6 +610,14 @@ wrong(
     see=_STEPS,
 )
 
+equivalent("ch11.loop", "`return (E.detach(), W, losses)`", "a tensor that wants a gradient has the same entries")
+equivalent("ch11.loop", "`return (E, W.detach(), losses)`", "a tensor that wants a gradient has the same entries")
+equivalent("ch11.loop", "`loss += part`", "a loss may be a tensor of one number")
+equivalent("ch11.loop", "`n, loss = ((targets != -100).sum(), -0.0)`", "the same number")
+equivalent(
+    "ch11.loop", "`for x, y in zip(inputs.split(4), targets.split(4)…):`", "there are as many parts of inputs as of targets"
+)
+
 # ---------------------------------------------------------------- ch11.cheapest
 
 
