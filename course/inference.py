@@ -50,7 +50,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """The fewest tokens of each row whose probabilities sum to at least p, formula ch12-top-p; the others become −∞.
 
     A token stays if the more probable ones alone do not reach p: so the one that crosses p stays, and the first always does.
-    A sum that misses p by a rounding of the logits has reached it: log ½ + log ¼ in float32 make ¾, not a little less.
+    A sum that misses p by no more than the rounding of the logits has reached it: ln ½ and ln ¼ in float32 make ¾, not a little less.
 
     Args:
         logits: (..., V) floats.
@@ -69,30 +69,34 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     if p == 1:
         return logits  # a sum rounds to 1 before the last tokens are in it
     order = _order(logits)
-    reached = logits.double().softmax(dim=-1).gather(-1, order).cumsum(dim=-1)  # (..., V)
+    probs = logits.double().softmax(dim=-1)  # (..., V)
+    reached = probs.gather(-1, order).cumsum(dim=-1)  # (..., V)
     before = torch.nn.functional.pad(reached, (1, -1))  # (..., V), what the more probable tokens sum to
-    rounding = 8 * min(torch.finfo(logits.dtype).eps, torch.finfo(torch.float32).eps)  # of the logits
-    return _only(logits, order).where((before < p * (1 - rounding)).gather(-1, order.argsort(dim=-1)), -math.inf)
+    size = (probs * logits.double().where(probs > 0, 0.0).abs()).sum(dim=-1, keepdim=True)  # (..., 1), mean size of a logit
+    eps = min(torch.finfo(logits.dtype).eps, torch.finfo(torch.float32).eps)
+    slack = eps * (size + 1) + logits.shape[-1] * torch.finfo(torch.float64).eps  # logits that are off by half an eps; the sum
+    kept = (before < p - slack) | (before == 0)  # (..., V), in the order of ids; the first one whatever p is
+    return _only(logits, order).where(kept.gather(-1, order.argsort(dim=-1)), -math.inf)
 
 
-def keep_min_p(logits: Tensor, m: float) -> Tensor:
-    """The tokens at least m times as probable as the most probable one, formula ch12-min-p; the others become −∞.
+def keep_min_p(logits: Tensor, p_min: float) -> Tensor:
+    """The tokens at least p_min times as probable as the most probable one, formula ch12-min-p; the others become −∞.
 
     Args:
         logits: (..., V) floats.
-        m: above 0, at most 1; 1 keeps the most probable token and its equals.
+        p_min: above 0, at most 1; 1 keeps the most probable token and its equals.
 
     Returns:
         (..., V) in the dtype of logits.
 
     Raises:
-        ValueError: if m is not in (0, 1].
+        ValueError: if p_min is not in (0, 1].
 
     Source: Nguyen et al. (2024), Turning Up the Heat: Min-p Sampling.
     """
-    if not 0 < m <= 1:
-        raise ValueError(f"m is a share above 0, at most 1, got {m}")
-    return logits.where(logits >= logits.amax(dim=-1, keepdim=True) + math.log(m), -math.inf)
+    if not 0 < p_min <= 1:
+        raise ValueError(f"p_min is a share above 0, at most 1, got {p_min}")
+    return logits.where(logits >= logits.amax(dim=-1, keepdim=True) + math.log(p_min), -math.inf)
 
 
 def _order(logits: Tensor) -> Tensor:
@@ -165,7 +169,7 @@ def generate(model: GPT, ids: Tensor, n: int, choose: Callable[[Tensor], Tensor]
 
 
 def beam(
-    log_probs: Callable[[tuple[int, ...]], Tensor], steps: int, width: int, end: int | None = None, alpha: float = 0.0
+    log_probs: Callable[[tuple[int, ...]], Tensor], steps: int, width: int, end: int | None = None, penalty: float = 0.0
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Continuations of up to `steps` tokens found by beam search, the best first.
 
@@ -174,7 +178,7 @@ def beam(
         steps: at most how many tokens.
         width: how many continuations are kept at each step; 1 is greedy.
         end: the id of the token that ends a text; None lets all texts have `steps` tokens.
-        alpha: scores are divided by length**alpha, formula ch12-length: 0 ranks by probability, 1 by its mean logarithm.
+        penalty: scores are divided by length**penalty, formula ch12-length: 0 ranks by probability, 1 by its mean logarithm.
 
     Returns:
         Pairs of a score and the tokens. A text that has ended keeps the place it took and leaves it at the next step.
@@ -198,16 +202,16 @@ def beam(
         best = sorted(grown, key=lambda found: -found[0])[:width]
         done += [found for found in best if found[1][-1] == end]
         live = [found for found in best if found[1][-1] != end]
-    return sorted(((total / len(ids) ** alpha, ids) for total, ids in done + live), key=lambda found: -found[0])
+    return sorted(((total / len(ids) ** penalty, ids) for total, ids in done + live), key=lambda found: -found[0])
 
 
 def following(model: GPT, ids: Tensor, cached: bool = True) -> Callable[[tuple[int, ...]], Tensor]:
-    """What `beam` asks a GPT: the tokens chosen so far behind ids → (V,) log-probabilities of the next one.
+    """What `beam` asks a GPT: the tokens chosen so far after ids → (V,) log-probabilities of the next one.
 
     Args:
         model: gives logits (B, T, V).
         ids: (1, T) integers, the text to continue, at least one token.
-        cached: whether each beginning keeps its keys and values: then it is asked only for tokens behind a beginning of the step before.
+        cached: whether each beginning keeps its keys and values: then it is asked only for tokens after a beginning of the step before.
 
     Raises:
         ValueError: if ids is not one sequence.

@@ -161,13 +161,13 @@ def held_out_loss(model: nn.Module, ids: Tensor, T: int = 32) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """L(N, D) = E + A / N^alpha + B / D^beta: the loss in nats a token of N parameters trained on D tokens."""
+    """floor + c_N / N^alpha_N + c_D / D^alpha_D: the loss in nats a token of N parameters trained on D tokens."""
 
-    E: float
-    A: float
-    B: float
-    alpha: float
-    beta: float
+    floor: float
+    c_N: float
+    c_D: float
+    alpha_N: float
+    alpha_D: float
 
 
 PUBLISHED = Law(1.69, 406.4, 410.7, 0.34, 0.28)  # Hoffmann et al. 2022, the third approach
@@ -176,7 +176,7 @@ REFIT = Law(1.8172, 482.01, 2085.43, 0.3478, 0.3658)  # Besiroglu et al. 2024, f
 
 def chinchilla_loss(N, D, law: Law):
     """What the law says of N parameters and D tokens, numbers or tensors; formula ch11-law."""
-    return law.E + law.A / N**law.alpha + law.B / D**law.beta
+    return law.floor + law.c_N / N**law.alpha_N + law.c_D / D**law.alpha_D
 
 
 def chinchilla_opt(C: float, law: Law) -> tuple[float, float]:
@@ -187,6 +187,6 @@ def chinchilla_opt(C: float, law: Law) -> tuple[float, float]:
     """
     if not C > 0:
         raise ValueError(f"C must be positive, got {C}")
-    both = law.alpha + law.beta
-    N = (law.alpha * law.A / (law.beta * law.B)) ** (1 / both) * (C / 6) ** (law.beta / both)
+    both = law.alpha_N + law.alpha_D
+    N = (law.alpha_N * law.c_N / (law.alpha_D * law.c_D)) ** (1 / both) * (C / 6) ** (law.alpha_D / both)
     return N, C / 6 / N

@@ -4,8 +4,10 @@
     python experiments/inference.py --small    # a CPU, some seconds
 
 Seconds of one step with the cache and without it, and of a whole text by each rule; tokens a second against the number of
-sequences; and how probable and how repetitive the texts are that different rules make. The same on a GPU is in the record
-of benchmarks/decoding.py, of which the figures are taken over. Writes course/data/records/inference.json.
+sequences; and, at each of some places of a novel, how probable and how repetitive the texts are that different rules make. What a
+GPU did is copied from the record of benchmarks/decoding.py. Writes course/data/records/inference.json.
+
+    python experiments/inference.py --texts    # only the texts of the rules, into the record that is there
 """
 
 import argparse
@@ -102,7 +104,7 @@ TIMED = ("greedy", "beam of 4", "top-p 0.9", "sampled")
 
 
 def whole_texts(rounds: int, new: int = 64) -> list[dict]:
-    """Seconds for so many tokens behind BOS, with the cache and without, for some of the rules."""
+    """Seconds for so many tokens after BOS, with the cache and without, for some of the rules."""
     (model, _), steps = load_gpt(), {}
     ids = torch.tensor([[model.config.V - 1]])
     for name in TIMED:
@@ -130,7 +132,7 @@ def repeated(ids: list[int], piece: int) -> float:
 
 @torch.no_grad()
 def likely_texts(prompts: int) -> list[dict]:
-    """Each rule behind so many places of the novel that the model has not read."""
+    """What each rule writes at so many places of the novel that the model has not read."""
     (model, merges), s = load_gpt(), TEXTS
     text, length = data.read("austen")[-s["held_out"] :], s["prompt"] + s["new"]
     places = [text.index(" ", i) for i in range(0, len(text) - 1_000, len(text) // prompts)][:prompts]
@@ -145,12 +147,13 @@ def likely_texts(prompts: int) -> list[dict]:
         rows.append(
             {
                 "way": name,
-                "log_prob": data.interval(log_probs.mean(dim=1), 4),
-                "repeated": data.interval(again, 4),
+                "log_prob": [round(mean, 4) for mean in log_probs.mean(dim=1).tolist()],  # of each place
+                "repeated": [round(share, 4) for share in again],
                 "example": bpe_decode(new[0], merges),
             }
         )
-        print(f"{name:12} {rows[-1]['log_prob'][0]:.2f}   {rows[-1]['repeated'][0]:.2f}   {rows[-1]['example']!r}", flush=True)
+        mean, share = (data.interval(rows[-1][what])[0] for what in ("log_prob", "repeated"))
+        print(f"{name:12} {mean:.2f}   {share:.2f}   {rows[-1]['example']!r}", flush=True)
     return rows
 
 
@@ -159,7 +162,7 @@ def likely_texts(prompts: int) -> list[dict]:
 
 @torch.no_grad()
 def batches(sizes: list[int], rounds: int) -> list[dict]:
-    """Tokens a second of decoding B sequences at once behind 64 tokens each, and of reading one prompt of B tokens."""
+    """Tokens a second of decoding B sequences at once after 64 tokens each, and of reading one prompt of B tokens."""
     torch.manual_seed(0)
     model, steps = GPT(Config(**WIDE)), {}
     for B in sizes:
@@ -189,9 +192,13 @@ def on_gpu() -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="fewer prompts and lengths, some seconds on a CPU")
-    small = parser.parse_args().small
+    parser.add_argument("--texts", action="store_true", help="only what the rules write, put into the record that is there")
+    small, texts = (vars(parser.parse_args())[name] for name in ("small", "texts"))
     torch.set_num_threads(1)
     size = SMALL if small else FULL
+    if texts:
+        data.add_to_record("inference", small, texts=likely_texts(size["prompts"]))
+        return
     results = {
         "steps": single_steps(size["lengths"], size["rounds"]),
         "whole_texts": whole_texts(2),
@@ -204,7 +211,7 @@ def main() -> None:
         results,
         settings={"wide": WIDE, "texts": TEXTS, **size},
         seeds=[0],
-        interval="95% of the mean over prompts, Student's t",
+        interval=None,
         small=small,
         times="the fastest of the rounds",
     )

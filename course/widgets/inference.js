@@ -69,7 +69,7 @@ export default {
       top_p: knob("top_p", "top-p (1 keeps all)", 0.05, 1),
       min_p: knob("min_p", "min-p (0 keeps all)", 0, 1),
     };
-    const order = toggle({ label: "temperature last, behind the filters", value: now().last, onChange: (last) => put({ last }) });
+    const order = toggle({ label: "temperature last, after the filters", value: now().last, onChange: (last) => put({ last }) });
     const figure = drawing("", (width) => [width < 620 ? 275 : 235, bars(now(), width)]);
     const told = sentence();
     function draw(state) {

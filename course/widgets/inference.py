@@ -21,7 +21,7 @@ class Filters(Widget):
         tau: temperature, between 0.2 and 4.
         top_p: between 0.05 and 1; 1 keeps all.
         min_p: between 0 and 1; 0 keeps all.
-        last: whether the temperature comes behind the filters instead of in front.
+        last: whether the temperature comes after the filters instead of before.
 
     Raises:
         traitlets.TraitError: if a value is outside its range.

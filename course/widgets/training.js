@@ -1,16 +1,16 @@
 // A compute budget: the loss of all models that cost C, and the best of them.
 
-const PUBLISHED = { E: 1.69, A: 406.4, B: 410.7, alpha: 0.34, beta: 0.28 };
-const REFIT = { E: 1.8172, A: 482.01, B: 2085.43, alpha: 0.3478, beta: 0.3658 };
+const PUBLISHED = { floor: 1.69, c_N: 406.4, c_D: 410.7, alpha_N: 0.34, alpha_D: 0.28 };
+const REFIT = { floor: 1.8172, c_N: 482.01, c_D: 2085.43, alpha_N: 0.3478, alpha_D: 0.3658 };
 
-const expected = (N, D, law) => law.E + law.A / N ** law.alpha + law.B / D ** law.beta;
+const expected = (N, D, law) => law.floor + law.c_N / N ** law.alpha_N + law.c_D / D ** law.alpha_D;
 
 // Parameters, tokens and loss at the optimum.
 function best({ exponent, refit }) {
   const law = refit ? REFIT : PUBLISHED;
-  const both = law.alpha + law.beta;
+  const both = law.alpha_N + law.alpha_D;
   const product = 10 ** exponent / 6;
-  const N = ((law.alpha * law.A) / (law.beta * law.B)) ** (1 / both) * product ** (law.beta / both);
+  const N = ((law.alpha_N * law.c_N) / (law.alpha_D * law.c_D)) ** (1 / both) * product ** (law.alpha_D / both);
   return [N, product / N, expected(N, product / N, law)];
 }
 

@@ -179,98 +179,6 @@ wrong(
     see="the-text-is-its-own-teacher",
 )
 
-# ---------------------------------------------------------------- ch11.weights
-
-
-@right("ch11.weights")
-def a_list(targets, micro):
-    parts = [int((part != -100).sum()) for part in torch.split(targets, micro)]
-    return [count / sum(parts) for count in parts]
-
-
-@right("ch11.weights")
-def one_part_after_another(targets, micro):
-    real = (targets != -100).sum(dim=1).tolist()
-    sums = [sum(real[start : start + micro]) for start in range(0, len(real), micro)]
-    return torch.tensor([s / sum(real) for s in sums], dtype=torch.float64)
-
-
-@wrong(
-    "ch11.weights",
-    "You gave each part the same weight. A part with more positions that count has to count more.",
-    see="sum-or-mean",
-)
-def equal(targets, micro):
-    n = len(targets.split(micro))
-    return torch.full((n,), 1 / n, dtype=torch.float64)
-
-
-@wrong("ch11.weights", "You weighted by rows. What counts are positions, and padding is none.", see="sum-or-mean")
-def by_rows(targets, micro):
-    return torch.tensor([len(part) / len(targets) for part in targets.split(micro)], dtype=torch.float64)
-
-
-@wrong("ch11.weights", "Your tensor is float32: divided in float64, the weights keep all their digits.", see="sum-or-mean")
-def in_float32(targets, micro):
-    n = torch.stack([(part != -100).sum() for part in targets.split(micro)])
-    return n / n.sum()
-
-
-@wrong("ch11.weights", "These are the counts. They must be divided by their sum.", see="sum-or-mean")
-def counts(targets, micro):
-    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double()
-
-
-@wrong(
-    "ch11.weights", "You took token 0 for padding. It is a token like others; −100 marks what does not count.", see="sum-or-mean"
-)
-def zero_is_padding(targets, micro):
-    n = torch.stack([((part != -100) & (part != 0)).sum() for part in targets.split(micro)]).double()
-    return n / n.sum()
-
-
-@wrong("ch11.weights", "You left out the last part if it has fewer rows than the others.", see="sum-or-mean")
-def whole_parts_only(targets, micro):
-    whole = max(len(targets) // micro, 1) * micro
-    n = torch.stack([(part != -100).sum() for part in targets[:whole].split(micro)]).double()
-    return n / n.sum()
-
-
-@wrong(
-    "ch11.weights",
-    "You divided by all places of the batch, padding among them, so your weights do not add up to 1.",
-    see="sum-or-mean",
-)
-def of_all_places(targets, micro):
-    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double() / targets.numel()
-
-
-@wrong(
-    "ch11.weights",
-    "You let a row end at its first −100. Places that do not count may come first, and others behind them.",
-    see="sum-or-mean",
-)
-def rows_end_at_the_first(targets, micro):
-    n = torch.stack([(part != -100).cumprod(dim=1).sum() for part in targets.split(micro)]).double()
-    return n / n.sum()
-
-
-@wrong("ch11.weights", "`micro` is the number of rows in a part, not the number of parts.", see="sum-or-mean")
-def micro_parts(targets, micro):
-    n = torch.stack([(part != -100).sum() for part in targets.chunk(micro)]).double()
-    return n / n.sum()
-
-
-@wrong(
-    "ch11.weights",
-    "You compared the shares of positions that count in each part. The last part has fewer rows: compare numbers.",
-    see="sum-or-mean",
-)
-def shares_of_parts(targets, micro):
-    shares = torch.stack([(part != -100).double().mean() for part in targets.split(micro)])
-    return shares / shares.sum()
-
-
 # ---------------------------------------------------------------- ch11.perplexity
 
 
@@ -477,7 +385,7 @@ wrong(
 wrong(
     "ch11.leaks",
     _leaks("return marks", "return torch.isin(held, held[marks])"),
-    "You mark a token wherever it stands, once it leaked somewhere. Mark the places of the runs only.",
+    "You mark a token wherever it occurs, once it leaked somewhere. Mark the places of the runs only.",
     see=_COMPARE,
 )
 wrong(
@@ -497,7 +405,7 @@ wrong(
 wrong(
     "ch11.leaks",
     _leaks("marks[i : i + n] = True", "marks[i : i + n + 1] = True"),
-    "You mark one token too many behind each known run.",
+    "You mark one token too many after each known run.",
     see=_COMPARE,
 )
 
@@ -519,7 +427,7 @@ def leaks(learned, held, n):
     return marks
 """
     ),
-    "You write the ids of a run one behind the other without a gap: 1, 12 and 11, 2 are both 112.",
+    "You write the ids of a run one after the other without a gap: 1, 12 and 11, 2 are both 112.",
     see="what-to-compare-with",
 )
 wrong(
@@ -576,6 +484,140 @@ wrong(
     see="the-first-steps-and-the-long-ones",
 )
 
+# ---------------------------------------------------------------- ch11.loop
+
+
+@right("ch11.loop")
+def without_an_optimiser(E, W, batches, peak, warm, g_max):
+    w, m, v, losses = [E.clone(), W.clone()], [0, 0], [0, 0], []
+    for t, (inputs, targets) in enumerate(batches, start=1):
+        for each in w:
+            each.requires_grad_()
+        parts = zip(inputs.split(3), targets.split(3), strict=True)
+        sums = [F.cross_entropy(forward(*w, x).flatten(0, 1), y.flatten(), reduction="sum") for x, y in parts]  # noqa: F821
+        loss = sum(sums) / (targets != -100).sum()
+        g = torch.autograd.grad(loss, w)
+        size = sum(each.square().sum() for each in g).sqrt()
+        rate, factor = peak * min(1, t / warm), min(1.0, float(g_max / size))
+        w = [each.detach() * (1 - 0.1 * rate) for each in w]
+        for i in range(2):
+            m[i] = 0.9 * m[i] + 0.1 * factor * g[i]
+            v[i] = 0.95 * v[i] + 0.05 * (factor * g[i]) ** 2
+            w[i] = w[i] - rate * (m[i] / (1 - 0.9**t)) / ((v[i] / (1 - 0.95**t)).sqrt() + 1e-8)
+        losses.append(float(loss))
+    return *w, losses
+
+
+_LOOP = """
+def train(E, W, batches, peak, warm, g_max):
+    E, W = E.clone().requires_grad_(), W.clone().requires_grad_()
+    optimiser = torch.optim.AdamW([E, W], betas=(0.9, 0.95), weight_decay=0.1)
+    losses = []
+    for t, (inputs, targets) in enumerate(batches, start=1):
+        n, loss = (targets != -100).sum(), 0.0
+        optimiser.zero_grad()
+        for x, y in zip(inputs.split(4), targets.split(4), strict=True):
+            part = F.cross_entropy(forward(E, W, x).flatten(0, 1), y.flatten(), reduction="sum") / n
+            part.backward()
+            loss += part.item()
+        torch.nn.utils.clip_grad_norm_([E, W], g_max)
+        for group in optimiser.param_groups:
+            group["lr"] = peak * min(1, t / warm)
+        optimiser.step()
+        losses.append(loss)
+    return E.detach(), W.detach(), losses
+"""
+
+
+def _loop(*changes):
+    text = _LOOP
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return cell(text)
+
+
+_STEPS = "the-first-steps-and-the-long-ones"
+_CLIP = "        torch.nn.utils.clip_grad_norm_([E, W], g_max)\n"
+_RATE = "peak * min(1, t / warm)"
+wrong(
+    "ch11.loop",
+    _loop(
+        ('reduction="sum") / n', 'reduction="sum") / max(int((y != -100).sum()), 1) / len(inputs.split(4))'),
+    ),
+    "You took the mean of the parts' means. A part with more positions that count has to count more.",
+    see="sum-or-mean",
+)
+wrong(
+    "ch11.loop",
+    _loop(("n, loss = (targets != -100).sum(), 0.0", "n, loss = targets.numel(), 0.0")),
+    "You divided by all places of the batch, padding among them.",
+    see="sum-or-mean",
+)
+wrong(
+    "ch11.loop",
+    _loop(("        optimiser.zero_grad()\n", "")),
+    "Your gradients are never set to zero: each step still has those of all steps before in it.",
+    see=_STEPS,
+)
+wrong(
+    "ch11.loop",
+    _loop(
+        ("        optimiser.zero_grad()\n", ""),
+        ("            part.backward()", "            optimiser.zero_grad()\n            part.backward()"),
+    ),
+    "You set the gradients to zero before every part, so that only the last part is left when the step is taken.",
+    see="sum-or-mean",
+)
+wrong("ch11.loop", _loop((_CLIP, "")), "You did not clip: the gradient may be longer than g_max.", see=_STEPS)
+wrong(
+    "ch11.loop",
+    _loop((_CLIP, ""), ("            part.backward()\n", "            part.backward()\n    " + _CLIP)),
+    "You clip after each part, while the gradients are still being added up. Clip the sum, once.",
+    see=_STEPS,
+)
+wrong(
+    "ch11.loop",
+    _loop(("clip_grad_norm_([E, W], g_max)", "clip_grad_norm_([E], g_max)\n        torch.nn.utils.clip_grad_norm_([W], g_max)")),
+    "You clip E and W each by itself. The gradient of all parameters is one vector, and it keeps its direction.",
+    see=_STEPS,
+)
+wrong(
+    "ch11.loop",
+    _loop((_CLIP, "        torch.nn.utils.clip_grad_value_([E, W], g_max)\n")),
+    "You clip the entries of the gradient. What is bounded is its length.",
+    see=_STEPS,
+)
+wrong("ch11.loop", _loop((_RATE, "peak")), "There is no warmup: your first step already has the full rate.", see=_STEPS)
+wrong(
+    "ch11.loop",
+    _loop((_RATE, "peak * min(1, (t - 1) / warm)")),
+    "You count steps from 0, so that your first step has the rate 0. Step 1 has a share of 1 / warm.",
+    see=_STEPS,
+)
+wrong(
+    "ch11.loop",
+    _loop(("torch.optim.AdamW(", "torch.optim.Adam(")),
+    "That is Adam with a penalty in its gradient. AdamW takes the decay outside.",
+    see=_STEPS,
+)
+wrong(
+    "ch11.loop",
+    _loop(
+        ("    E, W = E.clone().requires_grad_(), W.clone().requires_grad_()", "    E, W = E.requires_grad_(), W.requires_grad_()")
+    ),
+    "You train the tensors that you were given. Work on copies: the caller still needs them as they were.",
+    see=_STEPS,
+)
+
+equivalent("ch11.loop", "`return (E.detach(), W, losses)`", "a tensor that wants a gradient has the same entries")
+equivalent("ch11.loop", "`return (E, W.detach(), losses)`", "a tensor that wants a gradient has the same entries")
+equivalent("ch11.loop", "`loss += part`", "a loss may be a tensor of one number")
+equivalent("ch11.loop", "`n, loss = ((targets != -100).sum(), -0.0)`", "the same number")
+equivalent(
+    "ch11.loop", "`for x, y in zip(inputs.split(4), targets.split(4)…):`", "there are as many parts of inputs as of targets"
+)
+
 # ---------------------------------------------------------------- ch11.cheapest
 
 
@@ -619,7 +661,7 @@ _SPEND = "how-to-spend-compute"
 wrong(
     "ch11.cheapest",
     _cheapest(("* beta / (alpha + beta)", "/ 2"), ("* alpha / (alpha + beta)", "/ 2")),
-    "You split the excess into halves. That is the balance only if α = β.",
+    "You split the excess into halves. That is the balance only if alpha = beta.",
     see=_SPEND,
 )
 wrong(
@@ -674,13 +716,13 @@ wrong(
 wrong(
     "ch11.cheapest",
     _cheapest(("** (1 / alpha), (B", "** (1 / beta), (B"), ("(B / v) ** (1 / beta)", "(B / v) ** (1 / alpha)")),
-    "You exchanged the exponents: α belongs to the parameters, β to the tokens.",
+    "You exchanged the exponents: alpha belongs to the parameters, beta to the tokens.",
     see=_SPEND,
 )
 wrong(
     "ch11.cheapest",
     _cheapest(("(B / v) ** (1 / beta)", "(B / v) ** (1 / alpha)")),
-    "You took α for both terms. The tokens have an exponent of their own, β.",
+    "You took alpha for both terms. The tokens have an exponent of their own, beta.",
     see=_SPEND,
 )
 wrong(

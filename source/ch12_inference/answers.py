@@ -219,7 +219,7 @@ def drops_the_crossing(probs, p):
 
 @wrong(
     "ch12.top_p",
-    "The token that crosses p belongs to the nucleus; you leave it out, and mend only the empty case.",
+    "The token that crosses p belongs to the nucleus; you leave it out, and repair only the empty case.",
     see="cutting-the-tail",
 )
 def at_least_one_but_short(probs, p):
@@ -307,8 +307,8 @@ class by_listing:
             return [], 1.0
         top = max(p for p, _ in tree.values())
         token = next(name for name, (p, _) in tree.items() if p == top)
-        rest, q = greedy_path(tree[token][1])  # noqa: F821
-        return [token, *rest], top * q
+        path, q = greedy_path(tree[token][1])  # noqa: F821
+        return [token, *path], top * q
 
     def best_path(tree):
         todo, found = [([], 1.0, tree)], []
@@ -316,7 +316,7 @@ class by_listing:
             path, p, here = todo.pop()
             if not here:
                 found.append((path, p))
-            todo += [([*path, name], p * q, behind) for name, (q, behind) in reversed(here.items())]
+            todo += [([*path, name], p * q, after) for name, (q, after) in reversed(here.items())]
         return max(found, key=lambda pair: pair[1])
 
 
@@ -334,9 +334,9 @@ class with_logarithms:
             if not here:
                 return 0.0, []
             options = []
-            for token, (p, behind) in here.items():
-                total, rest = walk(behind)
-                options.append((total + math.log(p), [token, *rest]))
+            for token, (p, after) in here.items():
+                total, path = walk(after)
+                options.append((total + math.log(p), [token, *path]))
             return max(options, key=lambda option: option[0])
 
         total, path = walk(tree)
@@ -345,7 +345,7 @@ class with_logarithms:
 
 @wrong(
     "ch12.tree",
-    "Your best path is the greedy one: it never looks behind a less probable first step.",
+    "Your best path is the greedy one: it never looks past a less probable first step.",
     see="the-likeliest-sequence",
 )
 class greedy_twice:
@@ -376,18 +376,18 @@ class greedy_twice:
 class best_twice:
     def greedy_path(tree):
         best, most = [], 1.0 if not tree else -1.0
-        for token, (p, behind) in tree.items():
-            rest, q = greedy_path(behind)  # noqa: F821
+        for token, (p, after) in tree.items():
+            path, q = greedy_path(after)  # noqa: F821
             if p * q > most:
-                best, most = [token, *rest], p * q
+                best, most = [token, *path], p * q
         return best, most
 
     def best_path(tree):
         best, most = [], 1.0 if not tree else -1.0
-        for token, (p, behind) in tree.items():
-            rest, q = best_path(behind)  # noqa: F821
+        for token, (p, after) in tree.items():
+            path, q = best_path(after)  # noqa: F821
             if p * q > most:
-                best, most = [token, *rest], p * q
+                best, most = [token, *path], p * q
         return best, most
 
 
@@ -404,10 +404,10 @@ class sums:
 
     def best_path(tree):
         best, most = [], 0.0
-        for token, (p, behind) in tree.items():
-            rest, q = best_path(behind)  # noqa: F821
+        for token, (p, after) in tree.items():
+            path, q = best_path(after)  # noqa: F821
             if p + q > most:
-                best, most = [token, *rest], p + q
+                best, most = [token, *path], p + q
         return best, most
 
 
@@ -426,8 +426,8 @@ class two_steps:
 
     def best_path(tree):
         pairs = [([], 1.0)] if not tree else []
-        for a, (p, behind) in tree.items():
-            pairs += [([a, b], p * q) for b, (q, _) in behind.items()] or [([a], p)]
+        for a, (p, after) in tree.items():
+            pairs += [([a, b], p * q) for b, (q, _) in after.items()] or [([a], p)]
         return max(pairs, key=lambda pair: pair[1])
 
 
@@ -448,10 +448,10 @@ class last_of_equals:
 
     def best_path(tree):
         best, most = [], 1.0 if not tree else -1.0
-        for token, (p, behind) in tree.items():
-            rest, q = best_path(behind)  # noqa: F821
+        for token, (p, after) in tree.items():
+            path, q = best_path(after)  # noqa: F821
             if p * q >= most:
-                best, most = [token, *rest], p * q
+                best, most = [token, *path], p * q
         return best, most
 
 
@@ -476,7 +476,7 @@ class per_step:
             path, p, here = todo.pop()
             if not here:
                 found.append((path, p))
-            todo += [([*path, name], p * q, behind) for name, (q, behind) in reversed(here.items())]
+            todo += [([*path, name], p * q, after) for name, (q, after) in reversed(here.items())]
         return max(found, key=lambda pair: math.log(pair[1]) / max(len(pair[0]), 1))
 
 
@@ -497,9 +497,9 @@ class by_name:
 
     def best_path(tree):
         found = []
-        for token, (p, behind) in tree.items():
-            rest, q = best_path(behind)  # noqa: F821
-            found.append((-p * q, [token, *rest]))
+        for token, (p, after) in tree.items():
+            path, q = best_path(after)  # noqa: F821
+            found.append((-p * q, [token, *path]))
         least, path = min(found, default=(-1.0, []))
         return path, -least
 
@@ -517,10 +517,10 @@ class six_steps:
 
     def best_path(tree, most_steps=6):
         best, most = [], 1.0 if not tree or most_steps == 0 else -1.0
-        for token, (p, behind) in tree.items() if most_steps else ():
-            rest, q = best_path(behind, most_steps - 1)  # noqa: F821
+        for token, (p, after) in tree.items() if most_steps else ():
+            path, q = best_path(after, most_steps - 1)  # noqa: F821
             if p * q > most:
-                best, most = [token, *rest], p * q
+                best, most = [token, *path], p * q
         return best, most
 
 
@@ -543,7 +543,7 @@ class beam:
         beams, found = [([], 1.0, tree)], []
         while beams:
             found += [(path, p) for path, p, here in beams if not here]
-            longer = [([*path, name], p * q, behind) for path, p, here in beams for name, (q, behind) in here.items()]
+            longer = [([*path, name], p * q, after) for path, p, here in beams for name, (q, after) in here.items()]
             beams = sorted(longer, key=lambda beam: -beam[1])[:6]
         return max(found, key=lambda pair: pair[1])
 
@@ -603,7 +603,7 @@ def scaled_by_d_model(x, W_q, W_k, W_v, keys, values):
     return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(x.shape[1] + 1)).softmax(-1) @ values)[:, 0], keys, values
 
 
-@wrong("ch12.step", "The new row stands in front of the cache. The newest token comes last.", see="remember-keys-and-values")
+@wrong("ch12.step", "You put the new row before the cache. The newest token comes last.", see="remember-keys-and-values")
 def prepends(x, W_q, W_k, W_v, keys, values):
     keys, values = torch.cat([(x @ W_k)[:, None], keys], 1), torch.cat([(x @ W_v)[:, None], values], 1)
     return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(W_k.shape[1])).softmax(-1) @ values)[:, 0], keys, values
@@ -710,7 +710,7 @@ def to_the_bit(full, cached):
 
 @wrong(
     "ch12.exact",
-    "You read one token at a time only. Masks and positions go wrong where a chunk stands behind a chunk.",
+    "You read one token at a time only. Masks and positions go wrong where one chunk follows another.",
     see="the-same-logits",
 )
 def one_by_one(full, cached):
@@ -808,7 +808,7 @@ def last_position(full, cached):
     return True
 
 
-@wrong("ch12.exact", "Your texts have 22 tokens. A cache may fail behind any number below 30.", see="the-same-logits")
+@wrong("ch12.exact", "Your texts have 22 tokens. A cache may fail after any number below 30.", see="the-same-logits")
 def texts_of_22(full, cached):
     generator = torch.Generator().manual_seed(0)
     for sizes in ([22], [1] * 22, [7, 1, 1, 12, 1], [1, 21], [11, 11], [2, 3, 17], [22]):
@@ -852,7 +852,7 @@ wrong(
 wrong(
     "ch12.cost",
     cell('n = sympy.Symbol("n", positive=True, integer=True)\nratio = 3 / (2 * n + 1)'),
-    "Upside down: the total without the cache stands on top.",
+    "Upside down: the total without the cache is the one to be divided.",
     see="what-a-step-costs",
 )
 wrong(
