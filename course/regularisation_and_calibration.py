@@ -190,7 +190,7 @@ def noisy_digits(noise: float, seed: int = 0, sizes: tuple[int, int] = (300, 500
     Args:
         noise: its standard deviation; a pixel without noise lies between 0 and 1.
         seed: of order and noise.
-        sizes: of the first two parts; the third has the rest.
+        sizes: of the first two parts; the third has all others.
 
     Returns:
         Three pairs X (N, 64) float64 and classes (N,): to train on, to hold out, to test on.

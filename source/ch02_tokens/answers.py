@@ -393,7 +393,7 @@ def replaces_in_a_string(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "In each word only the first place where the pair stands is merged.", see="one-merge")
+@wrong("ch02.by_hand", "In each word only the first place where the pair occurs is merged.", see="one-merge")
 def merges_once_a_word(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[0], "smallest": min, "largest": max}[tie]
     spelled = {word: [*word, end] if end else [*word] for word in counts}
