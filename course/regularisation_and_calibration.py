@@ -47,16 +47,16 @@ def dropout(x: torch.Tensor, rho: float, training: bool = True, generator: torch
     return x * kept / (1 - rho)
 
 
-def label_smooth(classes: torch.Tensor, V: int, eps: float) -> torch.Tensor:
-    """(1 − ε) y + ε/V for one-hot y, formula f08-smoothing, as torch's `label_smoothing` has it.
+def label_smooth(classes: torch.Tensor, n: int, eps: float) -> torch.Tensor:
+    """(1 − ε) y + ε/n for one-hot y, formula f08-smoothing, as torch's `label_smoothing` has it.
 
     Args:
-        classes: (...) integers from 0 to V − 1.
-        V: number of classes.
+        classes: (...) integers from 0 to n − 1.
+        n: number of classes.
         eps: weight of the uniform part, from 0 to 1.
 
     Returns:
-        (..., V) float64, rows that sum to one.
+        (..., n) float64, rows that sum to one.
 
     Raises:
         ValueError: if eps is outside [0, 1].
@@ -65,14 +65,14 @@ def label_smooth(classes: torch.Tensor, V: int, eps: float) -> torch.Tensor:
     """
     if not 0 <= eps <= 1:
         raise ValueError(f"eps is a share between 0 and 1, got {eps}")
-    return (1 - eps) * torch.nn.functional.one_hot(classes, V).double() + eps / V  # (..., V)
+    return (1 - eps) * torch.nn.functional.one_hot(classes, n).double() + eps / n  # (..., n)
 
 
 def top_label(logits: torch.Tensor, classes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """How sure a model is of its verdict, and whether the verdict is right.
 
     Args:
-        logits: (N, V).
+        logits: (N, n).
         classes: (N,) integers, what came true.
 
     Returns:
@@ -83,11 +83,11 @@ def top_label(logits: torch.Tensor, classes: torch.Tensor) -> tuple[torch.Tensor
 
 
 def bin_of(confidence: torch.Tensor, bins: int) -> torch.Tensor:
-    """The bin of each forecast among (0, 1/M], (1/M, 2/M], …, (1 − 1/M, 1], counted from 0; 0 is in the first.
+    """The bin of each forecast among (0, 1/bins], (1/bins, 2/bins], …, (1 − 1/bins, 1], counted from 0; 0 is in the first.
 
     Args:
         confidence: (N,) between 0 and 1.
-        bins: their number M, at least 1.
+        bins: their number, at least 1.
 
     Raises:
         ValueError: if there are no forecasts, one is outside [0, 1], or bins is not positive.
@@ -96,7 +96,7 @@ def bin_of(confidence: torch.Tensor, bins: int) -> torch.Tensor:
         raise ValueError(f"at least one bin is needed, got {bins}")
     if confidence.numel() == 0 or not ((confidence >= 0) & (confidence <= 1)).all():
         raise ValueError("a confidence is a probability between 0 and 1, and there must be some: did you pass logits?")
-    edges = torch.arange(1, bins, dtype=torch.float64) / bins  # (M − 1,)
+    edges = torch.arange(1, bins, dtype=torch.float64) / bins  # (bins − 1,)
     return torch.bucketize(confidence.double(), edges)  # (N,)
 
 
@@ -107,7 +107,7 @@ def reliability(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15)
         confidence, correct: (N,), see `top_label`.
 
     Returns:
-        Three tensors (M,), float64; the means of an empty bin are nan.
+        Three tensors (bins,), float64; the means of an empty bin are nan.
 
     Raises:
         ValueError: see `bin_of`.
@@ -115,14 +115,14 @@ def reliability(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15)
     where = bin_of(confidence, bins)  # (N,)
 
     def total(x):
-        return torch.zeros(bins, dtype=torch.float64).index_add(0, where, x.double())  # (M,)
+        return torch.zeros(bins, dtype=torch.float64).index_add(0, where, x.double())  # (bins,)
 
     count = total(torch.ones_like(confidence))
     return count, total(confidence) / count, total(correct) / count
 
 
 def ece(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15) -> float:
-    """Expected calibration error, formula f08-ece: Σ_m |Σ_{B_m} (right − confidence)| / N.
+    """Expected calibration error, formula f08-ece: Σ_b |Σ_{bin b} (right − confidence)| / N.
 
     Args:
         confidence, correct: (N,), see `top_label`.
@@ -133,7 +133,7 @@ def ece(confidence: torch.Tensor, correct: torch.Tensor, bins: int = 15) -> floa
     Source: Naeini, Cooper and Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian Binning.
     """
     gap = correct.double() - confidence.double()  # (N,)
-    sums = torch.zeros(bins, dtype=torch.float64).index_add(0, bin_of(confidence, bins), gap)  # (M,)
+    sums = torch.zeros(bins, dtype=torch.float64).index_add(0, bin_of(confidence, bins), gap)  # (bins,)
     return float(sums.abs().sum()) / len(gap)
 
 
@@ -148,21 +148,21 @@ def ece_bound(confidence: torch.Tensor, bins: int = 15) -> float:
     Raises:
         ValueError: see `bin_of`.
     """
-    c = confidence.double()
-    variance = torch.zeros(bins, dtype=torch.float64).index_add(0, bin_of(c, bins), c * (1 - c))  # (M,): of the sums
-    return float(variance.sqrt().sum()) / len(c)
+    p = confidence.double()
+    variance = torch.zeros(bins, dtype=torch.float64).index_add(0, bin_of(p, bins), p * (1 - p))  # (bins,): of the sums
+    return float(variance.sqrt().sum()) / len(p)
 
 
 def nll(logits: torch.Tensor, classes: torch.Tensor, tau: float = 1.0) -> float:
-    """Mean surprise at temperature τ in nats: the cross-entropy of softmax(z/τ). logits (N, K), classes (N,)."""
+    """Mean surprise at temperature τ in nats: the cross-entropy of softmax(z/τ). logits (N, n), classes (N,)."""
     return cross_entropy(logits.double() / tau, classes).item()
 
 
 def fit_temperature(logits: torch.Tensor, classes: torch.Tensor) -> float:
-    """The temperature with the least surprise, by halving an interval of ln β, β = 1/τ: formulas f08-temperature, f08-tau-slope.
+    """The temperature with the least surprise, by halving an interval of ln(1/τ): formulas f08-temperature, f08-tau-slope.
 
     Args:
-        logits: (N, V) on data that the model was not trained on.
+        logits: (N, n) on data that the model was not trained on.
         classes: (N,) integers, what came true.
 
     Raises:
@@ -176,10 +176,10 @@ def fit_temperature(logits: torch.Tensor, classes: torch.Tensor) -> float:
         raise ValueError("every verdict is right, so the colder the better: use data that the model was not trained on")
     if true.mean() <= z.mean():
         raise ValueError("the logits are no better than chance, so the hotter the better")
-    low, high = -40.0, 40.0  # of ln β
+    low, high = -40.0, 40.0  # of ln(1/τ)
     for _ in range(100):
-        beta = math.exp((low + high) / 2)
-        slope = (softmax(beta * z) * z).sum(dim=1).mean() - true.mean()
+        cold = math.exp((low + high) / 2)
+        slope = (softmax(cold * z) * z).sum(dim=1).mean() - true.mean()
         low, high = ((low + high) / 2, high) if slope < 0 else (low, (low + high) / 2)
     return math.exp(-(low + high) / 2)
 
@@ -190,7 +190,7 @@ def noisy_digits(noise: float, seed: int = 0, sizes: tuple[int, int] = (300, 500
     Args:
         noise: its standard deviation; a pixel without noise lies between 0 and 1.
         seed: of order and noise.
-        sizes: of the first two parts; the third has the rest.
+        sizes: of the first two parts; the third has all others.
 
     Returns:
         Three pairs X (N, 64) float64 and classes (N,): to train on, to hold out, to test on.
@@ -205,17 +205,17 @@ def noisy_digits(noise: float, seed: int = 0, sizes: tuple[int, int] = (300, 500
 
 
 def mlp_logits(X: torch.Tensor, parameters: list, rho: float = 0.0, generator: torch.Generator | None = None) -> torch.Tensor:
-    """ReLU perceptron with one hidden layer and dropout behind it; with rho = 0 nothing is random.
+    """ReLU perceptron with one hidden layer and dropout after it; with rho = 0 nothing is random.
 
     Args:
-        X: (N, d_in); parameters: W1 (d_in, d_hidden), b1, W2 (d_hidden, V), b2.
+        X: (N, d_in); parameters: W1 (d_in, d_hidden), b1, W2 (d_hidden, n), b2.
 
     Returns:
-        (N, V).
+        (N, n).
     """
     W1, b1, W2, b2 = parameters
     hidden = dropout((X @ W1 + b1).relu(), rho, generator=generator)  # (N, d_hidden)
-    return hidden @ W2 + b2  # (N, V)
+    return hidden @ W2 + b2  # (N, n)
 
 
 def train_mlp(
@@ -227,7 +227,7 @@ def train_mlp(
 
     Args:
         X: (N, d_in) float64, classes: (N,).
-        rho: of the dropout behind the hidden layer.
+        rho: of the dropout after the hidden layer.
         eps: of the label smoothing.
         seed: of start and dropout.
 
@@ -235,10 +235,10 @@ def train_mlp(
         The parameters that `mlp_logits` takes.
     """
     generator = torch.Generator().manual_seed(seed)
-    V, width = int(classes.max()) + 1, 64
-    target = label_smooth(classes, V, eps)  # (N, V)
+    n, width = int(classes.max()) + 1, 64
+    target = label_smooth(classes, n, eps)  # (N, n)
     parameters = []
-    for d_in, d_out in [(X.shape[1], width), (width, V)]:
+    for d_in, d_out in [(X.shape[1], width), (width, n)]:
         W = math.sqrt(2 / d_in) * torch.randn(d_in, d_out, generator=generator, dtype=torch.float64)
         parameters += [W.requires_grad_(), torch.zeros(d_out, dtype=torch.float64, requires_grad=True)]
     for _ in range(steps):

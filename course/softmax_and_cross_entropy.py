@@ -1,6 +1,6 @@
 """Softmax, cross-entropy and what belongs to them: chapter f03.
 
-Every function works on the last dimension: logits (..., V) are V scores for each of any number of rows.
+Every function works on the last dimension: logits (..., n) are n scores for each of any number of rows.
 """
 
 import torch
@@ -12,7 +12,7 @@ def logsumexp(x: torch.Tensor) -> torch.Tensor:
     """ln Σ_j exp(x_j), formula f03-lse: the largest score is taken out first, so that nothing overflows.
 
     Args:
-        x: (..., V) scores; minus infinity is allowed.
+        x: (..., n) scores; minus infinity is allowed.
 
     Returns:
         (...) in the dtype of `x`.
@@ -33,25 +33,25 @@ def log_softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
     The largest score is taken out of both terms, so that what all scores have in common costs no digits.
 
     Args:
-        logits: (..., V).
+        logits: (..., n).
         tau: temperature, positive.
 
     Raises:
         TypeError, ValueError: see `softmax`.
     """
-    shifted = _shifted(logits, tau)  # (..., V)
-    return shifted - shifted.exp().sum(dim=-1, keepdim=True).log()  # (..., V)
+    shifted = _shifted(logits, tau)  # (..., n)
+    return shifted - shifted.exp().sum(dim=-1, keepdim=True).log()  # (..., n)
 
 
 def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
     """p_i = exp(z_i/τ) / Σ_j exp(z_j/τ), formulas f03-softmax and f03-temperature.
 
     Args:
-        logits: (..., V) scores of any size and sign.
+        logits: (..., n) scores of any size and sign.
         tau: temperature, positive; 1 leaves the scores as they are.
 
     Returns:
-        (..., V) probabilities: each row is not negative and sums to one.
+        (..., n) probabilities: each row is not negative and sums to one.
 
     Raises:
         TypeError: if `logits` does not hold floats.
@@ -60,24 +60,24 @@ def softmax(logits: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
     Source: Bridle (1990), Probabilistic Interpretation of Feedforward Classification Network Outputs; the exponential weights are
     Boltzmann's and Gibbs'. Shifted and divided, as Blanchard, Higham and Higham (2021) advise: exp(z − logsumexp(z)) is less accurate.
     """
-    powers = _shifted(logits, tau).exp()  # (..., V)
-    return powers / powers.sum(dim=-1, keepdim=True)  # (..., V)
+    powers = _shifted(logits, tau).exp()  # (..., n)
+    return powers / powers.sum(dim=-1, keepdim=True)  # (..., n)
 
 
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """−Σ_i y_i ln p_i with p = softmax(logits), formula f03-cross-entropy, averaged over all rows; in nats.
 
     Args:
-        logits: (..., V).
-        targets: the right classes, integers (...), or probabilities y, floats (..., V).
+        logits: (..., n).
+        targets: the right classes, integers (...), or probabilities y, floats (..., n).
 
     Returns:
         A 0-d tensor.
 
     Raises:
-        ValueError: if the shapes do not fit or a class is outside 0 … V − 1.
+        ValueError: if the shapes do not fit or a class is outside 0 … n − 1.
     """
-    log_probs = log_softmax(logits)  # (..., V)
+    log_probs = log_softmax(logits)  # (..., n)
     if targets.is_floating_point():
         if targets.shape != logits.shape:
             raise ValueError(
@@ -92,22 +92,22 @@ def softmax_jacobian(probs: torch.Tensor) -> torch.Tensor:
     """∂p_i/∂z_j = p_i (δ_ij − p_j), formula f03-jacobian.
 
     Args:
-        probs: (..., V), a softmax's output.
+        probs: (..., n), a softmax's output.
 
     Returns:
-        (..., V, V): row i tells how p_i answers to each score.
+        (..., n, n): row i tells how p_i answers to each score.
     """
-    return torch.diag_embed(probs) - probs.unsqueeze(-1) * probs.unsqueeze(-2)  # (..., V, V)
+    return torch.diag_embed(probs) - probs.unsqueeze(-1) * probs.unsqueeze(-2)  # (..., n, n)
 
 
 def entropy(probs: torch.Tensor) -> torch.Tensor:
     """ℋ(p) = −Σ_i p_i ln p_i in nats, formula f03-entropy, with 0 ln 0 = 0.
 
     Args:
-        probs: (..., V), rows that sum to one.
+        probs: (..., n), rows that sum to one.
 
     Returns:
-        (...) between 0 and ln V.
+        (...) between 0 and ln n.
 
     Raises:
         ValueError: if a row is not a probability distribution.
@@ -124,19 +124,19 @@ def brier(probs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Σ_i (p_i − y_i)², formula f03-brier, averaged over all rows.
 
     Args:
-        probs: (..., V) forecasts.
+        probs: (..., n) forecasts.
         targets: (...) integers, the classes that came true.
 
     Returns:
         A 0-d tensor between 0 and 2.
 
     Raises:
-        ValueError: if the shapes do not fit or a class is outside 0 … V − 1.
+        ValueError: if the shapes do not fit or a class is outside 0 … n − 1.
 
     Source: Brier (1950), Verification of forecasts expressed in terms of probability.
     """
     _check_classes(targets, probs)
-    y = torch.nn.functional.one_hot(targets, probs.shape[-1])  # (..., V)
+    y = torch.nn.functional.one_hot(targets, probs.shape[-1])  # (..., n)
     return ((probs - y) ** 2).sum(dim=-1).mean()
 
 
@@ -147,12 +147,12 @@ def _top(x: torch.Tensor) -> torch.Tensor:
 
 
 def _shifted(logits: torch.Tensor, tau: float) -> torch.Tensor:
-    """z/τ less its largest entry, (..., V)."""
+    """z/τ less its largest entry, (..., n)."""
     _check_floats(logits)
     if not tau > 0:
         raise ValueError(f"the temperature must be positive, got {tau}; for tau → 0 take the largest score instead")
     scaled = logits / tau
-    return scaled - _top(scaled)  # (..., V)
+    return scaled - _top(scaled)  # (..., n)
 
 
 def _check_floats(x: torch.Tensor) -> None:

@@ -1,4 +1,4 @@
-"""What do dropout and label smoothing do to a classifier's calibration, and what does a temperature mend?
+"""What do dropout and label smoothing do to a classifier's calibration, and what does a temperature change?
 
 A perceptron learns scikit-learn's digits from 300 of them, at three levels of noise on the pixels: plainly,
 with dropout, with smoothed labels. A temperature is fitted on 500 other digits; all figures are of the

@@ -19,7 +19,7 @@ SEEDS = 200
 
 
 def lost_entropy(logits: np.ndarray, tau: float) -> float:
-    """ln V − ℋ(softmax(logits/τ)) in nats; logits (V,) in float64."""
+    """ln n − ℋ(softmax(logits/τ)) in nats; logits (n,) in float64."""
     scaled = logits / tau
     scaled = scaled - scaled.max()
     powers = np.exp(scaled)
@@ -29,26 +29,26 @@ def lost_entropy(logits: np.ndarray, tau: float) -> float:
 
 
 def measure() -> list[dict]:
-    """One row for each σ, V and τ/σ: the lost entropy over all seeds."""
+    """One row for each σ, n and τ/σ: the lost entropy over all seeds."""
     rows = []
     for sigma in SIGMAS:
-        for V in SIZES:
+        for n in SIZES:
             lost = np.zeros((SEEDS, len(RATIOS)))
             for seed in range(SEEDS):
-                logits = sigma * np.random.default_rng([seed, V, round(10 * sigma)]).normal(size=V)
+                logits = sigma * np.random.default_rng([seed, n, round(10 * sigma)]).normal(size=n)
                 lost[seed] = [lost_entropy(logits, ratio * sigma) for ratio in RATIOS]
             for ratio, values in zip(RATIOS, lost.T, strict=True):
                 mean, half = data.interval(values)
-                rows.append({"sigma": sigma, "V": V, "ratio": ratio, "lost": mean, "half_width": half, "theory": 0.5 / ratio**2})
+                rows.append({"sigma": sigma, "n": n, "ratio": ratio, "lost": mean, "half_width": half, "theory": 0.5 / ratio**2})
     return rows
 
 
 def judge(rows: list[dict]) -> dict:
-    """Typical error of the theory and of the null model (the lost fraction of ln V is that of V = 16), τ/σ ≥ 1, V > 16."""
-    at_16 = {(r["sigma"], r["ratio"]): r["lost"] / math.log(16) for r in rows if r["V"] == 16}
-    judged = [r for r in rows if r["ratio"] >= 1 and r["V"] > 16]
+    """Typical error of the theory and of the null model (the lost fraction of ln n is that of n = 16), τ/σ ≥ 1, n > 16."""
+    at_16 = {(r["sigma"], r["ratio"]): r["lost"] / math.log(16) for r in rows if r["n"] == 16}
+    judged = [r for r in rows if r["ratio"] >= 1 and r["n"] > 16]
     theory = [r["lost"] - r["theory"] for r in judged]
-    null = [r["lost"] - at_16[r["sigma"], r["ratio"]] * math.log(r["V"]) for r in judged]
+    null = [r["lost"] - at_16[r["sigma"], r["ratio"]] * math.log(r["n"]) for r in judged]
     return {
         "rms_theory": float(np.sqrt(np.mean(np.square(theory)))),
         "rms_null": float(np.sqrt(np.mean(np.square(null)))),
@@ -66,9 +66,9 @@ def main() -> None:
         seeds=range(SEEDS),
         interval="95% of the mean over seeds, Student's t",
         packages=("numpy",),
-        what="entropy lost by softmax(z/τ) of V independent normal logits of standard deviation σ, in nats",
-        prediction="ln V − ℋ = σ²/(2τ²) for τ ≥ σ, whatever V; written down before the run",
-        null_model="the lost fraction of ln V is the one measured at V = 16",
+        what="entropy lost by softmax(z/τ) of n independent normal logits of standard deviation σ, in nats",
+        prediction="ln n − ℋ = σ²/(2τ²) for τ ≥ σ, whatever n; written down before the run",
+        null_model="the lost fraction of ln n is the one measured at n = 16",
     )
     print(json.dumps(judged, indent=1))
 

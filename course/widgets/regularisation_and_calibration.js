@@ -55,7 +55,7 @@ function diagram(pairs, bins, box) {
 function curve(pairs, bins, box) {
   const all = Array.from({ length: MOST_BINS }, (_, k) => [k + 1, ...errors(pairs, k + 1)]);
   const top = Math.max(0.1, ...all.flatMap(([, error, level]) => [error, level])) * 1.1;
-  const frame = chart({ x: [0, MOST_BINS], y: [0, top], box, xLabel: "bins M", yLabel: "ECE (dashed: honest, on average)" });
+  const frame = chart({ x: [0, MOST_BINS], y: [0, top], box, xLabel: "bins", yLabel: "ECE (dashed: honest, on average)" });
   frame.line(all.map(([m, , level]) => [m, level]), { colour: null, width: 1.5, dash: "4 4" });
   frame.line(all.map(([m, error]) => [m, error]), { colour: "weights" });
   frame.dot(bins, all[bins - 1][1], { colour: "weights", r: 6 });
@@ -69,8 +69,8 @@ export default {
     const now = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
     const whole = (x) => x.toFixed(0);
     const ranges = {
-      bins: { label: "bins M", min: 1, max: MOST_BINS, step: 1, format: whole },
-      forecasts: { label: "forecasts N", min: 50, max: 2000, step: 50, format: whole },
+      bins: { label: "bins", min: 1, max: MOST_BINS, step: 1, format: whole },
+      forecasts: { label: "forecasts", min: 50, max: 2000, step: 50, format: whole },
       tau: { label: "τ of the forecaster", min: 0.4, max: 2.5, step: 0.05 },
     };
     const sliders = Object.entries(ranges).map(([name, range]) => [

@@ -393,7 +393,7 @@ def replaces_in_a_string(counts, k, tie="first", end=""):
     return learned
 
 
-@wrong("ch02.by_hand", "In each word only the first place where the pair stands is merged.", see="one-merge")
+@wrong("ch02.by_hand", "In each word only the first place where the pair occurs is merged.", see="one-merge")
 def merges_once_a_word(counts, k, tie="first", end=""):
     choose = {"first": lambda pairs: pairs[0], "smallest": min, "largest": max}[tie]
     spelled = {word: [*word, end] if end else [*word] for word in counts}
@@ -830,37 +830,66 @@ wrong(
 def with_arrays(training, k, english, spanish):
     learned = bpe_train(training, k)
     totals = [np.sum([(len(bpe_encode(s, learned)), len(s)) for s in side], axis=0) for side in (english, spanish)]
-    return float((totals[1][0] * totals[0][1]) / (totals[1][1] * totals[0][0]))
+    tokens, characters = totals[1] / totals[0]
+    return float(tokens), float(tokens / characters)
+
+
+@right("ch02.tax")
+def with_a_function_for_one_language(training, k, english, spanish):
+    learned = bpe_train(training, k)
+
+    def totals(sentences):
+        return sum(len(bpe_encode(s, learned)) for s in sentences), len("".join(sentences))
+
+    (en, characters_en), (es, characters_es) = totals(english), totals(spanish)
+    return [es / en, (es / characters_es) / (en / characters_en)]
 
 
 @wrong("ch02.tax", "Divided by bytes instead of characters: what ñ and é cost disappears.", see="the-language-tax")
 def per_byte(training, k, english, spanish):
     learned = bpe_train(training, k)
-
-    def rate(sentences):
-        return sum(len(bpe_encode(s, learned)) for s in sentences) / sum(len(s.encode()) for s in sentences)
-
-    return rate(spanish) / rate(english)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    lengths = sum(len(s.encode()) for s in english) / sum(len(s.encode()) for s in spanish)
+    return es / en, es / en * lengths
 
 
 @wrong(
     "ch02.tax",
-    "The characters are missing: this is the ratio of tokens, which also holds how long the translation is.",
+    "The characters are missing in the second number: it still holds how much longer one of the two texts is.",
     see="the-language-tax",
 )
-def tokens_only(training, k, english, spanish):
+def tokens_twice(training, k, english, spanish):
     learned = bpe_train(training, k)
-    return sum(len(bpe_encode(s, learned)) for s in spanish) / sum(len(bpe_encode(s, learned)) for s in english)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    return es / en, es / en
+
+
+@wrong(
+    "ch02.tax",
+    "The first number is what a user pays, and nobody pays less because a text has many characters: do not divide by them there.",
+    see="the-language-tax",
+)
+def characters_twice(training, k, english, spanish):
+    learned = bpe_train(training, k)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en * characters, es / en * characters
+
+
+@wrong("ch02.tax", "The two numbers are exchanged: the tax comes first.", see="the-language-tax")
+def exchanged(training, k, english, spanish):
+    learned = bpe_train(training, k)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en * characters, es / en
 
 
 @wrong("ch02.tax", "Upside down: English over Spanish.", see="the-language-tax")
 def upside_down(training, k, english, spanish):
     learned = bpe_train(training, k)
-
-    def rate(sentences):
-        return sum(len(bpe_encode(s, learned)) for s in sentences) / sum(len(s) for s in sentences)
-
-    return rate(english) / rate(spanish)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return en / es, en / es / characters
 
 
 @wrong(
@@ -872,9 +901,10 @@ def mean_of_rates(training, k, english, spanish):
     learned = bpe_train(training, k)
 
     def rate(sentences):
-        return sum(len(bpe_encode(s, learned)) / len(s) for s in sentences) / len(sentences)
+        return sum(len(bpe_encode(s, learned)) / max(len(s), 1) for s in sentences) / len(sentences)
 
-    return rate(spanish) / rate(english)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    return es / en, rate(spanish) / rate(english)
 
 
 @wrong(
@@ -884,18 +914,16 @@ def mean_of_rates(training, k, english, spanish):
 )
 def trains_on_the_test(training, k, english, spanish):
     learned = bpe_train(training + " " + " ".join(english) + " " + " ".join(spanish), k)
-
-    def rate(sentences):
-        return sum(len(bpe_encode(s, learned)) for s in sentences) / sum(len(s) for s in sentences)
-
-    return rate(spanish) / rate(english)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en, es / en * characters
 
 
 @wrong("ch02.tax", "No merge is used: the texts are only spelled in bytes.", see="text-to-tokens")
 def bytes_only(training, k, english, spanish):
-    return (sum(len(s.encode()) for s in spanish) / sum(map(len, spanish))) / (
-        sum(len(s.encode()) for s in english) / sum(map(len, english))
-    )
+    en, es = (sum(len(s.encode()) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en, es / en * characters
 
 
 @wrong(
@@ -904,10 +932,9 @@ def bytes_only(training, k, english, spanish):
     see="the-language-tax",
 )
 def other_merges(training, k, english, spanish):
-    def rate(sentences):
-        return sum(len(bpe_encode(s, merges[:k])) for s in sentences) / sum(len(s) for s in sentences)
-
-    return rate(spanish) / rate(english)
+    en, es = (sum(len(bpe_encode(s, merges[:k])) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en, es / en * characters
 
 
 @wrong(
@@ -917,22 +944,18 @@ def other_merges(training, k, english, spanish):
 )
 def glued(training, k, english, spanish):
     learned = bpe_train(training, k)
-
-    def rate(sentences):
-        text = "".join(sentences)
-        return len(bpe_encode(text, learned)) / len(text)
-
-    return rate(spanish) / rate(english)
+    en, es = (len(bpe_encode("".join(side), learned)) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en, es / en * characters
 
 
-@wrong("ch02.tax", "A sentence that stands twice in the list is counted once.", see="the-language-tax")
+@wrong("ch02.tax", "A sentence that occurs twice in the list is counted once.", see="the-language-tax")
 def each_sentence_once(training, k, english, spanish):
     learned = bpe_train(training, k)
-
-    def rate(sentences):
-        return sum(len(bpe_encode(s, learned)) for s in set(sentences)) / sum(len(s) for s in set(sentences))
-
-    return rate(spanish) / rate(english)
+    english, spanish = set(english), set(spanish)
+    en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))
+    characters = sum(map(len, english)) / sum(map(len, spanish))
+    return es / en, es / en * characters
 
 
 # ---------------------------------------------------------------- ch02.perplexity

@@ -712,7 +712,7 @@ wrong(
     "More than ln 65 536 = 11.09 nats cannot be lost, because the entropy is never below zero.",
     see="the-floor-under-the-loss",
 )
-wrong("f03.prediction", -0.5, "A negative loss would put the entropy above its maximum, ln V.", see="the-floor-under-the-loss")
+wrong("f03.prediction", -0.5, "A negative loss would put the entropy above its maximum, ln n.", see="the-floor-under-the-loss")
 wrong(
     "f03.prediction",
     "half",

@@ -734,7 +734,7 @@ def never_refuses(logits, classes):
 
 @wrong(
     "f08.match",
-    "You refuse only an accuracy of 1. A model that is no better than chance cannot be matched either: confidence never falls below 1/V.",
+    "You refuse only an accuracy of 1. A model that is no better than chance cannot be matched either: confidence never falls below 1/n.",
     see="temperature-scaling",
 )
 def chance_accepted(logits, classes):
@@ -752,7 +752,7 @@ def chance_accepted(logits, classes):
 
 @wrong(
     "f08.match",
-    "You accept an accuracy of exactly 1/V. The mean confidence comes near to it as the temperature rises, and never meets it.",
+    "You accept an accuracy of exactly 1/n. The mean confidence comes near to it as the temperature rises, and never meets it.",
     see="temperature-scaling",
 )
 def exactly_chance_accepted(logits, classes):

@@ -26,6 +26,36 @@ def softmax(z):
     return powers / powers.sum(-1, keepdims=True)
 
 
+def fitted_line(x, y, penalty):
+    """Intercept and slope of the line with the least squared error plus penalty · slope², in fractions; the x sum to 0."""
+    slope = sum(a * b for a, b in zip(x, y, strict=True)) / (sum(a * a for a in x) + penalty)
+    return sum(y) / Fraction(len(y)), slope
+
+
+@pytest.mark.receipt("f08-bias-variance", "computed")
+def test_bias_and_variance():
+    x, truth = [Fraction(k) for k in (-2, -1, 0, 1, 2)], lambda v: v**3 / 4 + 1  # no line fits it
+    errors = [Fraction(-1), Fraction(0), Fraction(2)]
+    chances = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]  # the errors' mean is 0
+    noise = sum(c * e**2 for c, e in zip(chances, errors, strict=True))
+    found = []
+    for penalty in (0, 5, 50):
+        for new in (Fraction(3, 2), Fraction(-2)):
+            whole = mean = square = Fraction(0)
+            for drawn in product(range(3), repeat=5):  # all 243 training sets, with their chances
+                chance = np.prod([chances[k] for k in drawn])
+                intercept, slope = fitted_line(x, [truth(v) + errors[k] for v, k in zip(x, drawn, strict=True)], penalty)
+                said = intercept + slope * new
+                mean, square = mean + chance * said, square + chance * said**2
+                whole += chance * sum(c * (truth(new) + e - said) ** 2 for c, e in zip(chances, errors, strict=True))
+            bias, variance = (truth(new) - mean) ** 2, square - mean**2
+            assert whole == bias + variance + noise
+            found.append((penalty, new, bias, variance))
+    at_edge = [(bias, variance) for penalty, new, bias, variance in found if new == -2]
+    assert at_edge[0][0] < at_edge[1][0] < at_edge[2][0] and at_edge[0][1] > at_edge[1][1] > at_edge[2][1]
+    assert abs(float(noise) - 1.5) <= 1e-15
+
+
 @pytest.mark.receipt("f08-dropout", "derived")
 def test_dropout():
     rho = sp.Symbol("rho", positive=True)
@@ -81,12 +111,12 @@ def test_ffn_dropout():
 @pytest.mark.receipt("f08-smoothing", "computed")
 def test_label_smoothing():
     generator = torch.Generator().manual_seed(0)
-    for V, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
-        logits = torch.randn(8, V, generator=generator, dtype=torch.float64)
-        target = torch.randint(V, (8,), generator=generator)
-        smooth = label_smooth(target, V, epsilon)
-        assert (smooth.sum(-1) - 1).abs().max() <= 1e-15 * V
-        assert (smooth.gather(1, target[:, None]) - (1 - epsilon + epsilon / V)).abs().max() <= 1e-15
+    for n, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
+        logits = torch.randn(8, n, generator=generator, dtype=torch.float64)
+        target = torch.randint(n, (8,), generator=generator)
+        smooth = label_smooth(target, n, epsilon)
+        assert (smooth.sum(-1) - 1).abs().max() <= 1e-15 * n
+        assert (smooth.gather(1, target[:, None]) - (1 - epsilon + epsilon / n)).abs().max() <= 1e-15
         mine = -(smooth * logits.log_softmax(-1)).sum(-1).mean()
         theirs = torch.nn.functional.cross_entropy(logits, target, label_smoothing=epsilon)
         assert abs(mine - theirs) <= 1e-13
@@ -99,28 +129,28 @@ def test_label_smoothing():
 @pytest.mark.receipt("f08-smooth-split", "computed")
 def test_smooth_split():
     generator = torch.Generator().manual_seed(4)
-    for V, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
-        logits = torch.randn(8, V, generator=generator, dtype=torch.float64)
-        target = torch.randint(V, (8,), generator=generator)
+    for n, epsilon in ((2, 0.1), (10, 0.1), (50, 0.3)):
+        logits = torch.randn(8, n, generator=generator, dtype=torch.float64)
+        target = torch.randint(n, (8,), generator=generator)
         loss = torch.nn.functional.cross_entropy
-        whole = loss(logits, label_smooth(target, V, epsilon))
-        parts = (1 - epsilon) * loss(logits, target) + epsilon * loss(logits, torch.full((8, V), 1 / V, dtype=torch.float64))
+        whole = loss(logits, label_smooth(target, n, epsilon))
+        parts = (1 - epsilon) * loss(logits, target) + epsilon * loss(logits, torch.full((8, n), 1 / n, dtype=torch.float64))
         assert abs(whole - parts) <= 1e-13
         assert abs(whole - loss(logits, target, label_smoothing=epsilon)) <= 1e-13
 
 
 @pytest.mark.receipt("f08-smooth-gap", "derived")
 def test_smooth_gap():
-    V, epsilon, lead = sp.symbols("V epsilon lead", positive=True)
-    true, other = 1 - epsilon + epsilon / V, epsilon / V
-    normal = sp.log(sp.exp(lead) + V - 1)
-    loss = -true * (lead - normal) + (V - 1) * other * normal
-    best = sp.log(1 + (1 - epsilon) * V / epsilon)
+    n, epsilon, lead = sp.symbols("n epsilon lead", positive=True)
+    true, other = 1 - epsilon + epsilon / n, epsilon / n
+    normal = sp.log(sp.exp(lead) + n - 1)
+    loss = -true * (lead - normal) + (n - 1) * other * normal
+    best = sp.log(1 + (1 - epsilon) * n / epsilon)
     assert sp.simplify(sp.diff(loss, lead).subs(lead, best)) == 0
-    curvature = sp.simplify(sp.diff(loss, lead, 2) - (V - 1) * sp.exp(lead) / (sp.exp(lead) + V - 1) ** 2)
+    curvature = sp.simplify(sp.diff(loss, lead, 2) - (n - 1) * sp.exp(lead) / (sp.exp(lead) + n - 1) ** 2)
     assert curvature == 0  # positive, so it is the only best lead
     for classes, expected in ((10, 4.51), (50_000, 13.02)):
-        assert abs(float(best.subs({V: classes, epsilon: sp.Rational(1, 10)})) - expected) <= 0.005
+        assert abs(float(best.subs({n: classes, epsilon: sp.Rational(1, 10)})) - expected) <= 0.005
 
 
 @pytest.mark.receipt("f08-ece", "computed")
@@ -257,16 +287,37 @@ def test_murphy():
     assert whole == parts
 
 
+@pytest.mark.receipt("f08-resolution", "derived")
+def test_resolution():
+    for groups in (2, 3, 4):
+        counts, shares = sp.symbols(f"n1:{groups + 1}", positive=True), sp.symbols(f"a1:{groups + 1}", real=True)
+        N = sum(counts)
+        r = sum(n * a for n, a in zip(counts, shares, strict=True)) / N  # all that came true
+        refinement = sum(n * a * (1 - a) for n, a in zip(counts, shares, strict=True)) / N
+        resolution = sum(n * (a - r) ** 2 for n, a in zip(counts, shares, strict=True)) / N
+        assert sp.simplify(refinement - (r * (1 - r) - resolution)) == 0
+    generator = np.random.default_rng(11)
+    said, happened = generator.integers(0, 11, size=300), [int(r) for r in generator.integers(0, 2, size=300)]
+    r = Fraction(sum(happened), 300)
+    refinement = resolution = Fraction(0)
+    for value in set(said.tolist()):
+        results = [h for s, h in zip(said, happened, strict=True) if s == value]
+        share = Fraction(sum(results), len(results))
+        refinement += sum((h - share) ** 2 for h in results) / 300  # the mean squared distance from the group's share
+        resolution += Fraction(len(results), 300) * (share - r) ** 2
+    assert refinement == r * (1 - r) - resolution
+
+
 @pytest.mark.receipt("f08-scaled", "measured")
 def test_scaled():
     record = data.record("regularisation_and_calibration")
     judged = record["results"]["judged"]
-    assert len(record["seeds"]) == 10 and "2.262" in record["interval"]
+    assert len(record["seeds"]) == 10 and "Student" in record["interval"]
     for noise, gain in ((0.3, 0.074), (0.5, 0.468)):
         found = judged[f"nll after less before, plain, noise {noise}"]
         assert abs(found["mean"] + gain) <= 0.001 and found["mean"] + found["half_width"] < 0
     still = judged["nll after less before, plain, noise 0.0"]
-    assert abs(still["mean"]) <= still["half_width"]
+    assert abs(still["mean"]) <= still["half_width"] and abs(still["mean"]) < 0.002
     for noise in (0.0, 0.3, 0.5):  # the null model: an honest one with the same confidences
         above = judged[f"ece after less honest, plain, noise {noise}"]
         assert 0 <= above["mean"] <= min(0.005, above["half_width"])

@@ -1,6 +1,8 @@
 """Evidence for the formulas of f03_softmax_and_cross_entropy."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -15,8 +17,8 @@ EPS = 2**-52
 SIZES = (2, 3, 4)
 
 
-def scores_of(V: int) -> list[sp.Symbol]:
-    return list(sp.symbols(f"z1:{V + 1}", real=True))
+def scores_of(n: int) -> list[sp.Symbol]:
+    return list(sp.symbols(f"z1:{n + 1}", real=True))
 
 
 def symbolic_softmax(z, tau=1):
@@ -24,9 +26,9 @@ def symbolic_softmax(z, tau=1):
     return [power / sum(powers) for power in powers]
 
 
-def truth_of(V: int) -> list:
+def truth_of(n: int) -> list:
     """Symbolic probabilities: the last is what the others leave."""
-    y = list(sp.symbols(f"y1:{V}", positive=True))
+    y = list(sp.symbols(f"y1:{n}", positive=True))
     return [*y, 1 - sum(y)]
 
 
@@ -76,11 +78,11 @@ def test_log_sum_exp():
 
 @pytest.mark.receipt("f03-jacobian", "derived")
 def test_jacobian():
-    for V in SIZES:
-        z = scores_of(V)
+    for n in SIZES:
+        z = scores_of(n)
         p = symbolic_softmax(z)
-        for i in range(V):
-            for j in range(V):
+        for i in range(n):
+            for j in range(n):
                 assert zero(sp.diff(p[i], z[j]) - p[i] * (int(i == j) - p[j]))
     scores = random_scores(7)
     wanted = torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), scores)
@@ -101,8 +103,8 @@ def test_temperature():
 @pytest.mark.receipt("f03-shift", "derived")
 def test_shift():
     c = sp.Symbol("c", real=True)
-    for V in SIZES:
-        z = scores_of(V)
+    for n in SIZES:
+        z = scores_of(n)
         for before, after in zip(symbolic_softmax(z), symbolic_softmax([x + c for x in z]), strict=True):
             assert zero(before - after)
 
@@ -110,8 +112,8 @@ def test_shift():
 @pytest.mark.receipt("f03-odds", "derived")
 def test_odds():
     a = sp.Symbol("a", positive=True)
-    for V in SIZES:
-        z = scores_of(V)
+    for n in SIZES:
+        z = scores_of(n)
         p, scaled = symbolic_softmax(z), symbolic_softmax([a * x for x in z])
         assert zero(p[0] / p[1] - sp.exp(z[0] - z[1]))
         assert zero(scaled[0] / scaled[1] - sp.exp(z[0] - z[1]) ** a)
@@ -120,19 +122,19 @@ def test_odds():
 @pytest.mark.receipt("f03-lse-bounds", "computed")
 def test_lse_bounds():
     for seed in range(200):
-        V = 1 + seed % 40
-        z = random_scores(V, scale=10.0 ** (seed % 5 - 1), seed=seed)
-        top, rounding = float(z.max()), EPS * (4 * float(z.abs().max()) + V)
-        assert top - rounding <= float(logsumexp(z)) <= top + math.log(V) + rounding
+        n = 1 + seed % 40
+        z = random_scores(n, scale=10.0 ** (seed % 5 - 1), seed=seed)
+        top, rounding = float(z.max()), EPS * (4 * float(z.abs().max()) + n)
+        assert top - rounding <= float(logsumexp(z)) <= top + math.log(n) + rounding
         assert (
-            abs(float(logsumexp(torch.full((V,), top, dtype=z.dtype))) - top - math.log(V)) <= rounding
+            abs(float(logsumexp(torch.full((n,), top, dtype=z.dtype))) - top - math.log(n)) <= rounding
         )  # the upper bound is attained
 
 
 @pytest.mark.receipt("f03-log-softmax", "derived")
 def test_log_softmax():
-    for V in SIZES:
-        z = scores_of(V)
+    for n in SIZES:
+        z = scores_of(n)
         for x, p in zip(z, symbolic_softmax(z), strict=True):
             assert zero(sp.expand_log(sp.log(p)) - (x - sp.log(sum(sp.exp(u) for u in z))))
     far = torch.tensor([0.0, -1e4], dtype=torch.float64)
@@ -153,8 +155,8 @@ def test_entropy():
 
 @pytest.mark.receipt("f03-ce-kl", "derived")
 def test_cross_entropy_is_entropy_plus_kl():
-    for V in SIZES:
-        y, p = sp.symbols(f"y1:{V + 1}", positive=True), sp.symbols(f"p1:{V + 1}", positive=True)
+    for n in SIZES:
+        y, p = sp.symbols(f"y1:{n + 1}", positive=True), sp.symbols(f"p1:{n + 1}", positive=True)
         loss = -sum(a * sp.log(b) for a, b in zip(y, p, strict=True))
         floor = -sum(a * sp.log(a) for a in y)
         extra = sum(a * sp.log(a / b) for a, b in zip(y, p, strict=True))
@@ -166,19 +168,19 @@ def test_gibbs_inequality():
     x = sp.Symbol("x", positive=True)
     gap = x - 1 - sp.log(x)  # never negative: convex, and its only flat point is x = 1, where it is 0
     assert sp.solve(sp.diff(gap, x), x) == [1] and gap.subs(x, 1) == 0 and sp.diff(gap, x, 2).is_positive
-    for V in SIZES:  # the sum of y_i (p_i / y_i - 1) is the difference of two sums that are 1
-        y, p = truth_of(V), [q.subs({s: sp.Symbol(f"p{s.name[1:]}", positive=True) for s in q.free_symbols}) for q in truth_of(V)]
+    for n in SIZES:  # the sum of y_i (p_i / y_i - 1) is the difference of two sums that are 1
+        y, p = truth_of(n), [q.subs({s: sp.Symbol(f"p{s.name[1:]}", positive=True) for s in q.free_symbols}) for q in truth_of(n)]
         assert zero(sum(a * (b / a - 1) for a, b in zip(y, p, strict=True)))
 
 
 @pytest.mark.receipt("f03-gradient", "derived")
 def test_gradient_is_p_minus_y():
-    for V in (2, 3):
-        z, y = scores_of(V), truth_of(V)
+    for n in (2, 3):
+        z, y = scores_of(n), truth_of(n)
         p = symbolic_softmax(z)
         log_sum = sp.log(sum(sp.exp(x) for x in z))
         loss = -sum(a * (x - log_sum) for a, x in zip(y, z, strict=True))
-        for j in range(V):
+        for j in range(n):
             assert zero(sp.diff(loss, z[j]) - (p[j] - y[j]))
     scores, target = random_scores(5, 11, scale=3.0).requires_grad_(True), torch.arange(5)
     cross_entropy(scores, target).backward()
@@ -192,13 +194,38 @@ def test_brier():
     wanted = 6 * torch.nn.functional.mse_loss(p, torch.eye(6, dtype=torch.float64)[classes])
     assert abs(float(brier(p, classes) - wanted)) <= 1e-14
     assert float(brier(torch.tensor([1.0, 0.0]), torch.tensor(1))) == 2.0
+    for n in SIZES:  # the others' probabilities q sum to 1 - p, and 2 less the score is a sum of terms that are not negative
+        q = sp.symbols(f"q1:{n}", positive=True)
+        score = sum(q) ** 2 + sum(x**2 for x in q)
+        pairs = sum(a * b for a, b in itertools.combinations(q, 2))
+        assert sp.expand(2 * sum(q) ** 2 - score - 2 * pairs) == 0  # so the score is at most 2 (1 - p)²
+
+
+@pytest.mark.receipt("f03-likelihood", "computed")
+def test_cross_entropy_is_the_negative_mean_log_likelihood():
+    mpmath.mp.dps = 50
+    classes, likelihoods, losses = np.random.default_rng(0).integers(0, 5, size=30), [], []
+    for seed in range(200):
+        z = random_scores(30, 5, scale=2.0, seed=seed)
+        rows = [[mpmath.exp(mpmath.mpf(x)) for x in row] for row in z.tolist()]
+        likelihoods.append(mpmath.fprod(row[c] / mpmath.fsum(row) for row, c in zip(rows, classes, strict=True)))
+        losses.append(float(torch.nn.functional.cross_entropy(z, torch.from_numpy(classes))))
+        assert abs(losses[-1] + mpmath.log(likelihoods[-1]) / 30) <= 1e-12
+    assert sorted(range(200), key=losses.__getitem__) == sorted(range(200), key=likelihoods.__getitem__, reverse=True)
+    seen = [3, 4, 5]  # of 12 outcomes
+    forecasts = [(a, b, 12 - a - b) for a in range(1, 11) for b in range(1, 12 - a)]  # in twelfths
+    likelihood = {f: math.prod(Fraction(k, 12) ** n for k, n in zip(f, seen, strict=True)) for f in forecasts}
+    loss = {f: -sum(n / 12 * math.log(k / 12) for k, n in zip(f, seen, strict=True)) for f in forecasts}
+    assert max(likelihood, key=likelihood.get) == min(loss, key=loss.get) == tuple(seen)
+    gaps = [loss[f] - loss[tuple(seen)] for f in forecasts if f != tuple(seen)]
+    assert min(gaps) >= 0.005
 
 
 @pytest.mark.receipt("f03-brier-proper", "derived")
 def test_brier_is_proper():
-    for V in SIZES:
-        y, p = truth_of(V), sp.symbols(f"p1:{V + 1}", real=True)
-        expected = sum(y[c] * sum((p[i] - int(i == c)) ** 2 for i in range(V)) for c in range(V))
+    for n in SIZES:
+        y, p = truth_of(n), sp.symbols(f"p1:{n + 1}", real=True)
+        expected = sum(y[c] * sum((p[i] - int(i == c)) ** 2 for i in range(n)) for c in range(n))
         distance = sum((a - b) ** 2 for a, b in zip(p, y, strict=True))
         assert sp.expand(expected - distance - (1 - sum(a**2 for a in y))) == 0
 
@@ -206,8 +233,8 @@ def test_brier_is_proper():
 @pytest.mark.receipt("f03-heat", "derived")
 def test_entropy_rises_with_temperature():
     tau = sp.Symbol("tau", positive=True)
-    for V in (2, 3):
-        z = scores_of(V)
+    for n in (2, 3):
+        z = scores_of(n)
         p = symbolic_softmax(z, tau)
         mean = sum(a * x for a, x in zip(p, z, strict=True))
         h = sp.log(sum(sp.exp(x / tau) for x in z)) - mean / tau
@@ -224,32 +251,39 @@ def test_entropy_rises_with_temperature():
 @pytest.mark.receipt("f03-random", "measured")
 def test_random_scores_lose_half_a_squared_spread():
     record = data.record("softmax_and_cross_entropy")
-    assert len(record["seeds"]) == 200 and "1.96" in record["interval"]
+    assert len(record["seeds"]) == 200 and "Student" in record["interval"]
     for row in record["results"]["rows"]:
         assert abs(row["theory"] - 1 / (2 * row["ratio"] ** 2)) <= 1e-6
-        if row["V"] >= 4096 and row["ratio"] >= 1:  # the law, to 2% of itself and within its interval's reach
+        if row["n"] >= 4096 and row["ratio"] >= 1:  # the law, to 2% of itself and within its interval's reach
             assert abs(row["lost"] - row["theory"]) <= 0.02 * row["theory"] + 2 * row["half_width"]
         if row["ratio"] <= 0.25:  # where it breaks: in the cold it claims more than there is to lose, or far too much
             assert row["theory"] - row["lost"] > 5 * row["half_width"]
     judged = record["results"]["judged"]
-    warm = [row for row in record["results"]["rows"] if row["ratio"] >= 1 and row["V"] > 16]
-    share = {(row["sigma"], row["ratio"]): row["lost"] / math.log(16) for row in record["results"]["rows"] if row["V"] == 16}
+    warm = [row for row in record["results"]["rows"] if row["ratio"] >= 1 and row["n"] > 16]
+    share = {(row["sigma"], row["ratio"]): row["lost"] / math.log(16) for row in record["results"]["rows"] if row["n"] == 16}
     of_law = [row["lost"] - row["theory"] for row in warm]
-    of_null = [row["lost"] - share[row["sigma"], row["ratio"]] * math.log(row["V"]) for row in warm]
+    of_null = [row["lost"] - share[row["sigma"], row["ratio"]] * math.log(row["n"]) for row in warm]
     for name, errors, told in [("rms_theory", of_law, 0.004), ("rms_null", of_null, 0.44)]:
         assert abs(math.sqrt(np.mean(np.square(errors))) - judged[name]) <= 1e-5 and abs(judged[name] - told) <= 0.1 * told
 
 
+def exact_softmax(z: list[int]) -> list:
+    total = exact_sum_of_powers(z)
+    return [mpmath.exp(x) / total for x in z]
+
+
 @pytest.mark.receipt("f03-err-shift", "computed")
 def test_five_and_four_are_two_and_one():
-    low, high = softmax(torch.tensor([2.0, 1.0], dtype=torch.float64)), softmax(torch.tensor([5.0, 4.0], dtype=torch.float64))
-    assert float((low - high).abs().max()) <= 4 * EPS and abs(float(low[0]) - 0.731059) <= 5e-7
+    low, high = (symbolic_softmax([sp.Integer(x) for x in z]) for z in ([2, 1], [5, 4]))
+    assert all(zero(a - b) for a, b in zip(low, high, strict=True)) and abs(exact_softmax([5, 4])[0] - 0.731059) <= 5e-7
+    pair = torch.softmax(torch.tensor([[2.0, 1.0], [5.0, 4.0]], dtype=torch.float64), -1)
+    assert float((pair[0] - pair[1]).abs().max()) <= 4 * EPS and abs(float(pair[0, 1]) - 0.268941) <= 5e-7
 
 
 @pytest.mark.receipt("f03-err-scale", "computed")
 def test_softmax_is_not_scale_invariant():
-    z = torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64)
-    assert float((softmax(10 * z) - softmax(z)).abs().max()) >= 0.33
+    before, after = exact_softmax([2, 1, 0])[0], exact_softmax([20, 10, 0])[0]
+    assert abs(before - 0.665241) <= 5e-7 and 0.999 < after < 1
 
 
 @pytest.mark.receipt("f03-err-brier", "derived")
