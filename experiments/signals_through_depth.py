@@ -31,7 +31,7 @@ TARGETS = 1e-3  # their size: what makes the gradients small
 
 
 def log_squares(width: int, seed: int) -> np.ndarray:
-    """ln of the mean square of the pre-activations behind 1 … 100 ReLU layers, less that of the first layer."""
+    """ln of the mean square of the pre-activations after 1 … 100 ReLU layers, less that of the first layer."""
     rng = np.random.default_rng([seed, width])
     z, logs = rng.normal(size=width, scale=math.sqrt(2)), []
     start = math.log(np.mean(z**2))
@@ -139,7 +139,7 @@ def main() -> None:
         interval="95% of the mean over seeds, Student's t",
         small=small,
         packages=("numpy", "torch"),
-        what="ln of the mean square behind L ReLU layers of width n with He's variance, over random networks and inputs",
+        what="ln of the mean square after L ReLU layers of width n with He's variance, over random networks and inputs",
         prediction="variance 5 L / n, mean minus half of it",
         null_model="2 L / n, as without ReLU; 5 / n at any depth, as if the layers' errors did not add up",
     )
