@@ -447,6 +447,18 @@ def as_for_random_directions(strangers, stored, rare):
     return math.sqrt(2 * math.log(len(stored) * rare) / stored.shape[-1])
 
 
+for line in (
+    "best = (rows @ (stored / stored.norm(dim=1, keepdim=True)).T).amax(dim=-1)",
+    "best = (rows @ (stored / stored.norm(dim=-1, keepdim=True)).T).amax(dim=1)",
+    "rows = strangers / strangers.norm(dim=1, keepdim=True)",
+):
+    equivalent("f06.strangers", f"`{line}`", "dimension 1 is the last")
+equivalent(
+    "f06.strangers",
+    "`return best.sort(descending=True).values[j - 1] if j else math.inf`",
+    "a tensor without axes is a number",
+)
+
 # ---------------------------------------------------------------- f06.offset
 
 right(
