@@ -40,11 +40,11 @@ def euclid(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vector_norm(u - v, dim=-1)
 
 
-def cosine_density(c: torch.Tensor, d: int) -> torch.Tensor:
+def cosine_density(cosines: torch.Tensor, d: int) -> torch.Tensor:
     """Density of the cosine of two independent random directions in d dimensions, formula f06-density.
 
     Args:
-        c: (...) cosines, strictly between −1 and 1.
+        cosines: (...), strictly between −1 and 1.
         d: dimension, at least 2.
 
     Raises:
@@ -53,14 +53,14 @@ def cosine_density(c: torch.Tensor, d: int) -> torch.Tensor:
     if d < 2:
         raise ValueError(f"one dimension has two directions and no density: d must be at least 2, got {d}")
     log_constant = math.lgamma(d / 2) - math.lgamma((d - 1) / 2) - math.log(math.pi) / 2
-    return ((d - 3) / 2 * torch.log1p(-(c**2)) + log_constant).exp()
+    return ((d - 3) / 2 * torch.log1p(-(cosines**2)) + log_constant).exp()
 
 
 def chance_cosine(d: float, n: int = 1, risk: float = 0.05) -> float:
-    """The cosine that the best of n random candidates exceeds with a probability of at most `risk`, formula f06-search.
+    """The cosine that the best of n random directions exceeds with a probability of at most `risk`, formula f06-search.
 
     Args:
-        d: dimension; for other vectors than random directions their effective dimension.
+        d: dimension. With an effective dimension below d the bound is an estimate, not a promise.
         n: number of candidates.
         risk: between 0 and 1.
 
@@ -108,7 +108,7 @@ def mips(query: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
 
 
 def soft_mips(query: torch.Tensor, vectors: torch.Tensor, tau: float = 1.0) -> torch.Tensor:
-    """Σ_j softmax(⟨q, v_j⟩/τ) v_j, formula f06-soft: an average that leans towards the best.
+    """Σ_j softmax(⟨q, v_j⟩/τ) v_j: an average that leans towards the best, as far as formula f06-gap says.
 
     Args:
         query: (..., d).

@@ -79,7 +79,7 @@ def var_through_depth(widths: list[int], std: Callable[[int, int], float], seed:
 
 
 def spread_through_depth(L: int, gain: float, width: int) -> tuple[float, float, float]:
-    """log10 of the mean square behind L ReLU layers, relative to the first: expected, and the ends for 19 of 20 networks.
+    """log10 of the mean square after L ReLU layers, relative to the first: expected, and the ends for 19 of 20 networks.
 
     The expected value is gain^2L; ln of the mean square is taken as normal with variance 5L/n and mean half of that
     below, formula f05-wander.
@@ -129,7 +129,7 @@ def loss_scale(gradient: torch.Tensor, scale: float, dtype: torch.dtype = torch.
 
 
 def residual_growth(L: int, alpha: float, normed: bool) -> float:
-    """Expected second moment after L residual steps h + αF(h), if it was 1: formulas f05-normed and f05-plain.
+    """Expected second moment after L residual steps h + αF(h), if that of h was 1: formulas f05-normed and f05-plain.
 
     Args:
         L: number of steps.

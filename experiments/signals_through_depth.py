@@ -1,7 +1,7 @@
 """How far do random ReLU networks wander from the expected mean square? And what does loss scaling do for training in 16 bits?
 
 Writes course/data/records/signals_through_depth.json. The first part takes one CPU core under a minute. The second
-trains on a GPU if there is one; with --small it trains five seeds of a small network, under a minute on a CPU:
+trains on a GPU if there is one; with --small it trains ten seeds of a small network, two minutes on a CPU:
 
     python experiments/signals_through_depth.py --small
 """
@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 import torch
+from scipy.special import digamma, polygamma
+from scipy.stats import binom
 
 from course import data
 from course.device import best_device
@@ -29,7 +31,7 @@ TARGETS = 1e-3  # their size: what makes the gradients small
 
 
 def log_squares(width: int, seed: int) -> np.ndarray:
-    """ln of the mean square of the pre-activations behind 1 … 100 ReLU layers, less that of the first layer."""
+    """ln of the mean square of the pre-activations after 1 … 100 ReLU layers, less that of the first layer."""
     rng = np.random.default_rng([seed, width])
     z, logs = rng.normal(size=width, scale=math.sqrt(2)), []
     start = math.log(np.mean(z**2))
@@ -37,6 +39,14 @@ def log_squares(width: int, seed: int) -> np.ndarray:
         z = np.maximum(z, 0) @ rng.normal(size=(width, width), scale=math.sqrt(2 / width))
         logs.append(math.log(np.mean(z**2)) - start)
     return np.array(logs)
+
+
+def exact_variance(width: int) -> float:
+    """Variance of ln of the factor of one ReLU layer: of ln χ² with K degrees of freedom, K binomial (width, 1/2), K > 0."""
+    k = np.arange(1, width + 1)
+    p = binom(width, 0.5).pmf(k) / (1 - 0.5**width)  # (width,)
+    mean = digamma(k / 2)  # of ln χ², less ln 2
+    return float(p @ polygamma(1, k / 2) + p @ (mean - p @ mean) ** 2)
 
 
 def row(width: int, depth: int, values: np.ndarray) -> dict:
@@ -51,6 +61,9 @@ def row(width: int, depth: int, values: np.ndarray) -> dict:
         "mean": mean,
         "mean_half_width": mean_half,
         "theory": 5 * depth / width,
+        "exact": depth * exact_variance(width),
+        "linear": 2 * depth / width,
+        "one_layer": 5 / width,
         "runs": [round(float(x), 4) for x in values],
     }
 
@@ -93,7 +106,7 @@ def train_all(small: bool) -> dict:
     """All ways, with intervals over seeds."""
     device = torch.device("cpu") if small else best_device()
     settings = (
-        {"width": 64, "steps": 300, "seeds": list(range(5))}
+        {"width": 64, "steps": 300, "seeds": list(range(10))}
         if small
         else {"width": 1024, "steps": 3000, "seeds": list(range(10))}
     )
@@ -125,10 +138,10 @@ def main() -> None:
         seeds=range(SEEDS),
         interval="95% of the mean over seeds, Student's t",
         small=small,
-        packages=("numpy",),
-        what="ln of the mean square behind L ReLU layers of width n with He's variance, over random networks and inputs",
+        packages=("numpy", "torch"),
+        what="ln of the mean square after L ReLU layers of width n with He's variance, over random networks and inputs",
         prediction="variance 5 L / n, mean minus half of it",
-        null_model="variance 0: every network keeps the expected mean square",
+        null_model="2 L / n, as without ReLU; 5 / n at any depth, as if the layers' errors did not add up",
     )
     print(json.dumps([judged, training["rows"]], indent=1))
 

@@ -50,7 +50,7 @@ wrong(
 wrong(
     "f05.leaky",
     cell("a, n = sympy.symbols('a n', positive=True)\nvariance = (1 + a**2) / (2 * n)"),
-    "Upside down: the smaller the signal behind the activation, the larger the weights must be.",
+    "Upside down: the smaller the signal after the activation, the larger the weights must be.",
     see="relu-takes-half",
 )
 

@@ -99,7 +99,7 @@ def compares_values(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "All your vectors have length 1. There every measure ranks alike, and the wrong ones are not seen.",
+    "All your vectors have length 1. There every measure ranks alike, and no wrong one can show.",
     see="when-they-agree",
 )
 def all_of_length_one(score):
@@ -150,7 +150,7 @@ def ties_allowed(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You check who comes first. The rest of the list has to be in order, too.",
+    "You check only who comes first. All others have to be in order, too.",
     see="when-they-agree",
 )
 def the_best_only(score):
@@ -344,30 +344,120 @@ equivalent(
 equivalent("f06.ranks_by_angle", "`unit = directions / directions.norm(dim=1, keepdim=True)`", "dimension 1 is the last")
 equivalent("f06.ranks_by_angle", "without `generator = torch.Generator().manual_seed(0)`", "an earlier cell has a generator")
 
-# ---------------------------------------------------------------- f06.dimension
+# ---------------------------------------------------------------- f06.strangers
 
-right("f06.dimension", 3823.0)
-right("f06.dimension", cell("dimension = math.floor(200 * math.log(2e8)) + 1"))
-wrong(
-    "f06.dimension",
-    100,
-    "That is 1/t²: there 0.1 is one standard deviation, and many random vectors exceed it.",
+
+@right("f06.strangers")
+def one_stranger_at_a_time(strangers, stored, rare):
+    bests = [float(torch.nn.functional.cosine_similarity(row[None], stored).max()) for row in strangers]
+    place = (len(bests) + 1) // rare
+    return sorted(bests)[-place] if place else math.inf
+
+
+@right("f06.strangers")
+def tries_all_bounds(strangers, stored, rare):
+    u, v = (np.asarray(rows, dtype=np.float64) for rows in (strangers, stored))
+    cosines = (u @ v.T) / np.linalg.norm(u, axis=1)[:, None] / np.linalg.norm(v, axis=1)
+    bests = np.sort(cosines.max(axis=1))[::-1]
+    enough = [bests[j - 1] for j in range(1, len(bests) + 1) if j * rare <= len(bests) + 1]
+    return float(min(enough, default=float("inf")))
+
+
+@wrong(
+    "f06.strangers",
+    "You rank the m bests among themselves. The new stranger has a place as well: there are m + 1.",
+    see="not-every-cosine-tends-to-zero",
+)
+def without_the_new_one(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers])
+    j = len(best) // rare
+    return best.sort(descending=True).values[j - 1].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "A quantile lies between two of the bests, and forgets the place of the new stranger. One of the bests is asked for.",
+    see="not-every-cosine-tends-to-zero",
+)
+def quantile(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers])
+    return best.quantile(1 - 1 / rare).item()
+
+
+@wrong(
+    "f06.strangers",
+    "With too few strangers not even the largest best is rare enough. Then there is no finite bound.",
+    see="not-every-cosine-tends-to-zero",
+)
+def the_largest_if_none(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers])
+    return best.sort(descending=True).values[max((len(best) + 1) // rare, 1) - 1].item()
+
+
+@wrong(
+    "f06.strangers",
+    "You compare inner products. Divide by both lengths first: a cosine is asked for.",
+    see="two-measures",
+)
+def inner_products(strangers, stored, rare):
+    best = (strangers @ stored.T).amax(dim=-1)
+    j = (len(best) + 1) // rare
+    return best.sort(descending=True).values[j - 1].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "You rank all cosines of all pairs. A search reports its best one only, and the best of n is higher than most.",
     see="random-directions",
 )
-wrong(
-    "f06.dimension",
-    2902,
-    "The risk is missing: of two million candidates it asks for a good deal more than ln n.",
-    see="random-directions",
-)
-wrong("f06.dimension", 1912, "The factor 2 is missing: the exponent of the tail is d t²/2.", see="random-directions")
-wrong("f06.dimension", 1661, "You took the logarithm to base 10. The tail is a power of e.", see="random-directions")
-wrong("f06.dimension", 383, "You divided by t. The tail has the square of t.", see="random-directions")
-wrong("f06.dimension", 3822, "Rounded down: with one dimension less the risk is a little too high.", see="random-directions")
-wrong("f06.dimension", 922, "That is for a single candidate. The best of two million is another matter.", see="random-directions")
+def all_pairs(strangers, stored, rare):
+    pairs = torch.cosine_similarity(strangers[:, None], stored[None], dim=-1).flatten()
+    j = (len(pairs) + 1) // rare
+    return pairs.sort(descending=True).values[j - 1].item() if j else math.inf
 
-for n in (1999999, 2000001):
-    equivalent("f06.dimension", f"`dimension = math.ceil(2 * math.log({n} / 0.01) / 0.1 ** 2)`", "the same whole number")
+
+@wrong(
+    "f06.strangers",
+    "You took the best stranger of each stored row. It is each stranger that searches among the stored rows.",
+    see="not-every-cosine-tends-to-zero",
+)
+def best_of_each_stored_row(strangers, stored, rare):
+    best = torch.cosine_similarity(strangers[:, None], stored[None], dim=-1).amax(dim=0)
+    j = (len(best) + 1) // rare
+    return best.sort(descending=True).values[j - 1].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "You counted from the smallest best. A new stranger exceeds that one nearly always.",
+    see="not-every-cosine-tends-to-zero",
+)
+def from_the_smallest(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers])
+    j = (len(best) + 1) // rare
+    return best.sort().values[j - 1].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "That is the bound for random directions. These rows need not prefer no side: rank what the strangers found.",
+    see="not-every-cosine-tends-to-zero",
+)
+def as_for_random_directions(strangers, stored, rare):
+    return math.sqrt(2 * math.log(len(stored) * rare) / stored.shape[-1])
+
+
+for line in (
+    "best = (rows @ (stored / stored.norm(dim=1, keepdim=True)).T).amax(dim=-1)",
+    "best = (rows @ (stored / stored.norm(dim=-1, keepdim=True)).T).amax(dim=1)",
+    "rows = strangers / strangers.norm(dim=1, keepdim=True)",
+):
+    equivalent("f06.strangers", f"`{line}`", "dimension 1 is the last")
+equivalent(
+    "f06.strangers",
+    "`return best.sort(descending=True).values[j - 1] if j else math.inf`",
+    "a tensor without axes is a number",
+)
 
 # ---------------------------------------------------------------- f06.offset
 
@@ -520,37 +610,6 @@ def rank(X):
 
 equivalent("f06.effective_dimension", "`return gram.trace() ** 2 / gram.square().sum()`", "a tensor without axes is a number")
 
-# ---------------------------------------------------------------- f06.cold
-
-right("f06.cold", 0.0187)
-right("f06.cold", cell("tau = sympy.Rational(1, 5) / sympy.log(9 * 4999)"))
-right("f06.cold", cell("tau = -0.2 / math.log(0.1 / 0.9 / 4999)"))
-wrong("f06.cold", 0.2 / math.log(9), "That is for a single rival. Many small weights add up.", see="search-by-inner-product")
-wrong("f06.cold", 0.2 / math.log(4999), "There the best has one half. The question asks for 0.9.", see="search-by-inner-product")
-wrong("f06.cold", math.log(9 * 4999) / 0.2, "That is one over the temperature.", see="search-by-inner-product")
-wrong(
-    "f06.cold",
-    0.2 / math.log10(9 * 4999),
-    "That is the logarithm to base 10; softmax is built on e.",
-    see="search-by-inner-product",
-)
-wrong(
-    "f06.cold",
-    0.2 / math.log(10 * 4999),
-    "You took the weight of the best as 1. It has 0.9, and the ratio to the rest is 0.9 to 0.1.",
-    see="search-by-inner-product",
-)
-wrong("f06.cold", 1 / math.log(9 * 4999), "You left out the lead of 0.2.", see="search-by-inner-product")
-wrong(
-    "f06.cold",
-    0.2 / math.log(0.9 * 4999),
-    "Each rival may have no more than its part of the remaining tenth, not 1/4,999.",
-    see="search-by-inner-product",
-)
-
-for rivals in (4998, 5000):
-    equivalent("f06.cold", f"`tau = 0.2 / math.log(9 * {rivals})`", "the same in four decimals")
-
 # ---------------------------------------------------------------- f06.reduce
 
 
@@ -572,7 +631,7 @@ def product_of_sum_and_difference(vectors):
 
 @wrong(
     "f06.reduce",
-    "You added the missing length. The new entry stands at a right angle to the row: use Pythagoras.",
+    "You added the missing length. The new entry is at a right angle to the row: use Pythagoras.",
     see="search-by-inner-product",
 )
 def missing_length(vectors):

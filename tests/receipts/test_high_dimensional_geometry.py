@@ -130,24 +130,35 @@ def test_tail():
     assert abs(share - scipy.stats.beta(4.5, 4.5).sf(0.75)) <= 5 * math.sqrt(share / 100_000)
 
 
-@pytest.mark.receipt("f06-search", "derived")
+@pytest.mark.receipt("f06-search", "computed")
 def test_search():
-    n, d, t, r = sp.symbols("n d t r", positive=True)
-    bound = sp.sqrt(2 * sp.log(n / r) / d)
-    assert sp.simplify((n * sp.exp(-d * t**2 / 2)).subs(t, bound) - r) == 0
-    assert math.isclose(
-        chance_cosine(100, 1000, 0.05), float(bound.subs({n: 1000, r: sp.Rational(1, 20), d: 100})), rel_tol=1e-14
-    )
-    best = torch.stack([cosine(normal(64, seed=s), normal(500, 64, seed=s + 999)).max() for s in range(200)])
+    for d, n, r in itertools.product((10, 64, 300, 768, 5000), (1, 30, 1000, 1_000_000), (0.5, 0.05, 0.001)):
+        law = scipy.stats.beta((d - 1) / 2, (d - 1) / 2)  # of (1 + cos)/2
+        bound = min(chance_cosine(d, n, r), 1.0)
+        assert -math.expm1(n * math.log1p(-law.sf((1 + bound) / 2))) <= r
+        if n >= 30 and bound < 1 and r <= 0.05:  # the cosine that the best of n exceeds with a probability of r
+            exact = 2 * law.isf(-math.expm1(math.log1p(-r) / n)) - 1
+            assert 0.8 <= exact / bound <= 0.94
+    generator = torch.Generator().manual_seed(0)
+    stored = torch.randn(500, 64, generator=generator)
+    queries = torch.randn(2000, 1, 64, generator=generator)
+    best = torch.cat([cosine(some, stored).amax(dim=-1) for some in queries.split(200)])
     assert float((best > chance_cosine(64, 500)).double().mean()) <= 0.05
 
 
-@pytest.mark.receipt("f06-crowd", "derived")
+@pytest.mark.receipt("f06-crowd", "computed")
 def test_crowd():
-    d, t = sp.symbols("d t", positive=True)
-    n = sp.exp(d * t**2 / 4)
-    assert sp.simplify(n**2 * sp.exp(-d * t**2 / 2)) == 1
-    assert int(n.subs({d: 768, t: sp.Rational(1, 4)}).evalf()) == 162_754
+    def room(d, cos):
+        return math.floor(math.exp(d * cos**2 / 4))
+
+    for d, cos, wanted in [(50, 0.5, 22), (64, 0.6, 317), (100, 0.5, 518), (200, 0.4, 2980), (768, 0.2, 2164), (300, 0.3, 854)]:
+        assert room(d, cos) == wanted
+        directions = torch.nn.functional.normalize(normal(wanted, d, seed=d), dim=-1)
+        pairs = (directions @ directions.T).fill_diagonal_(0)
+        assert float(pairs.abs().max()) <= cos
+    law = scipy.stats.beta(767 / 2, 767 / 2)
+    assert room(768, 0.25) == 162_754
+    assert 162_754 * 162_753 / 2 * 2 * law.sf((1 + 0.25) / 2) < 1
 
 
 @pytest.mark.receipt("f06-limit", "computed")
@@ -162,19 +173,6 @@ def test_limit():
         (x.clamp(min=0), y.clamp(min=0), 1 / math.pi),
     ]:
         assert abs(float(cosine(u, v)) - wanted) <= 5 / math.sqrt(d)
-
-
-@pytest.mark.receipt("f06-spread", "derived")
-def test_spread():
-    z, d = sp.symbols("z d", positive=True)
-    square = 2 * z**2  # of x_i − y_i, a normal number of variance 2
-    mean, second = mean_over_normals(square, [z]), mean_over_normals(square**2, [z])
-    assert (mean, second - mean**2) == (2, 8)
-    assert sp.simplify(sp.sqrt(8 * d) / (2 * d) - sp.sqrt(2 / d)) == 0
-    for size in (10, 1000, 100_000):  # the exact law of the length
-        length = scipy.stats.chi(size, scale=math.sqrt(2))
-        assert abs(length.mean() / math.sqrt(2 * size) - 1) <= 1 / size
-        assert abs(length.std() / length.mean() * math.sqrt(2 * size) - 1) <= 1 / size
 
 
 @pytest.mark.receipt("f06-deff", "computed")
@@ -201,6 +199,24 @@ def test_both():
         assert sp.simplify(mean[product**2] / mean[size] ** 2 - 1 / d_eff) == 0
 
 
+@pytest.mark.receipt("f06-johnson-lindenstrauss", "computed")
+def test_johnson_lindenstrauss():
+    def columns(n, error):
+        return math.ceil(4 * math.log(n) / (error**2 / 2 - error**3 / 3))
+
+    for n, error in itertools.product((2, 3, 5, 10, 100, 1000, 30_000, 1_000_000), (0.05, 0.1, 0.2, 0.3, 0.5, 0.9)):
+        law = scipy.stats.chi2(columns(n, error))  # of the squared length of a projected unit vector, times d_low
+        low, high = (columns(n, error) * (1 + sign * error) for sign in (-1, 1))
+        assert n * (n - 1) / 2 * (law.cdf(low) + law.sf(high)) < 1
+    low = columns(200, 0.5)
+    assert low == 255
+    clusters = normal(10, 3000, seed=1)[torch.arange(200) % 10] + 0.1 * normal(200, 3000, seed=2)
+    for i, points in enumerate([normal(200, 3000), clusters, torch.eye(3000, dtype=torch.float64)[:200]]):
+        thin = points @ normal(3000, low, seed=3 + i) / math.sqrt(low)
+        ratio = (torch.pdist(thin) / torch.pdist(points)) ** 2
+        assert float((ratio - 1).abs().max()) <= 0.5
+
+
 @pytest.mark.receipt("f06-mips", "computed")
 def test_mips():
     for seed in range(20):
@@ -222,8 +238,7 @@ def test_hull():
     assert int(mips(normal(2000, 3, seed=2), both).max()) < len(stored)
 
 
-@pytest.mark.receipt("f06-soft", "computed")
-def test_f06_soft():
+def test_soft_search_is_torchs_attention():
     for tau in (0.1, 1.0, 7.0):
         q, stored = normal(5, 4), normal(9, 4, seed=1)
         wanted = torch.nn.functional.scaled_dot_product_attention(q[None], stored[None], stored[None], scale=1 / tau)[0]
@@ -251,16 +266,72 @@ def test_f06_auc():
         assert math.isclose(auc(torch.from_numpy(related).double(), torch.from_numpy(unrelated).double()), wanted, rel_tol=1e-14)
 
 
+def friends_and_strangers(d, n, seed, corr):
+    """Two rows of n related pairs with normal entries of variance 1 and this correlation."""
+    themes = normal(n, d, seed=seed)
+    noise = normal(2, n, d, seed=seed + 1)
+    return math.sqrt(corr) * themes + math.sqrt(1 - corr) * noise
+
+
+def judged(measure, x, y):
+    return auc(measure(x, y), measure(x, y.roll(1, 0)))
+
+
+def nearness(u, v):
+    return -euclid(u, v)
+
+
+@pytest.mark.receipt("f06-sensitivity", "derived")
+def test_sensitivity():
+    corr = sp.Symbol("corr", positive=True)
+    for d in (1, 2, 3, 4):
+        x, z = vector("x", d), vector("z", d)
+        y = [corr * a + sp.sqrt(1 - corr**2) * b for a, b in zip(x, z, strict=True)]
+        difference = [a - b for a, b in zip(x, y, strict=True)]
+
+        def mean(polynomial, names=tuple(x + z)):
+            return mean_over_normals(sp.expand(polynomial), names)
+
+        product, square = inner(x, y), inner(difference, difference)
+        at_zero = {corr: 0}
+        for score, sign, root in [(product, 1, sp.sqrt(d)), (square, -1, sp.sqrt(sp.Rational(d, 2)))]:
+            strangers = mean(score).subs(at_zero), (mean(score**2) - mean(score) ** 2).subs(at_zero)
+            sensitivity = sign * (mean(score) - strangers[0]) / sp.sqrt(strangers[1])
+            assert sp.simplify(sensitivity - corr * root) == 0
+    for d, corr in [(100, 0.1), (1000, 1 / math.sqrt(1000))]:
+        pairs = [friends_and_strangers(d, 4000, seed, corr) for seed in range(0, 20, 2)]
+        for measure, sensitivity in [(cosine, corr * math.sqrt(d)), (nearness, corr * math.sqrt(d / 2))]:
+            found = np.mean([judged(measure, x, y) for x, y in pairs])
+            assert abs(found - scipy.stats.norm.cdf(sensitivity / math.sqrt(2))) <= 0.01
+    assert abs(scipy.stats.chi(10).mean() ** 2 / 10 - 0.95) <= 0.005  # what a cosine of 10 normal entries keeps, for small corr
+
+
 @pytest.mark.receipt("f06-err-hundred", "computed")
-def test_cosine_and_distance_blunt_alike():
-    for d in (3, 100, 1000):
-        x, y = normal(2, 4000, d)
-        cosines, distances = cosine(x, y), euclid(x, y)
-        assert abs(float(cosines.std()) * math.sqrt(d) - 1) <= 0.05
-        assert abs(float(distances.std() / distances.mean()) * math.sqrt(2 * d) - 1) <= 0.05 + 0.2 / d
-        query = x[0] / x[0].norm()
-        unit = y / y.norm(dim=-1, keepdim=True)
-        assert torch.equal(cosine(query, unit).argsort(descending=True), euclid(query, unit).argsort())
+def test_no_threshold_at_one_hundred_dimensions():
+    for d in (10, 1000, 100_000):  # exact laws: of the cosine's square, and of the length of a difference
+        assert math.isclose(scipy.stats.beta((d - 1) / 2, (d - 1) / 2, loc=-1, scale=2).std(), 1 / math.sqrt(d), rel_tol=1e-9)
+        length = scipy.stats.chi(d, scale=math.sqrt(2))
+        assert abs(length.mean() / math.sqrt(2 * d) - 1) <= 1 / d
+        assert abs(length.std() / length.mean() * math.sqrt(2 * d) - 1) <= 1 / d
+    for d in (10, 100, 1000):
+        x, y = friends_and_strangers(d, 4000, 5, 1 / math.sqrt(d))
+        assert 0.03 <= judged(cosine, x, y) - judged(nearness, x, y) <= 0.09
+        unit = [rows / rows.norm(dim=-1, keepdim=True) for rows in (x, y)]
+        assert abs(judged(cosine, *unit) - judged(nearness, *unit)) <= 1e-12
+        jitter = (normal(2, 4000, 1, seed=6) / 2).exp()
+        assert judged(cosine, x * jitter[0], y * jitter[1]) - judged(nearness, x * jitter[0], y * jitter[1]) > 0.1
+        lengths = normal(4000, 1, seed=7).exp() * normal(1, d, seed=8)
+        x, y = lengths + 1.5 * normal(2, 4000, d, seed=9)
+        assert judged(cosine, x, y) - judged(nearness, x, y) < -0.1
+
+
+def test_a_new_stranger_comes_in_at_each_place_equally_often():
+    for m in range(1, 6):  # all orders of m + 1 bests, and all ways in which some are equal
+        for levels in itertools.product(range(m + 1), repeat=m + 1):
+            for j in range(1, m + 1):
+                orders = [(levels[i], sorted(levels[:i] + levels[i + 1 :], reverse=True)) for i in range(m + 1)]
+                beyond = sum(new > old[j - 1] for new, old in orders)
+                assert beyond <= j and (len(set(levels)) <= m or beyond == j)
 
 
 @pytest.mark.receipt("f06-err-orthogonal", "computed")
