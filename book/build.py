@@ -20,11 +20,12 @@ import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
-from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs
+from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from book.tools import find
+from course.data import record
 from course.widgets import HERE as WIDGETS
 
 
@@ -68,7 +69,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
-    assets |= _figures_of_kernels()
+    assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
         write(source / name, _bytes(content))
@@ -81,8 +82,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
 
 
 @cache
-def _figures_of_kernels() -> dict[str, bytes]:
-    return kernels.figures(kernels.records(ROOT))
+def _drawn() -> dict[str, bytes]:
+    """The figures of the pages of kernels and of the trained model."""
+    return kernels.figures(kernels.records(ROOT)) | trained.figures(record("pretrained"))
 
 
 def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:
@@ -156,6 +158,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     made["teaching/grading.md"] = (ROOT / "book" / "teaching" / "grading.md").read_text(encoding="utf-8")
     made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
     made[f"{kernels.FOLDER}/kernels.md"] = kernels.page(kernels.records(ROOT))
+    made[f"{trained.FOLDER}/trained.md"] = trained.page(record("pretrained"))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

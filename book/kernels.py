@@ -64,10 +64,11 @@ def figures(records: dict[str, dict]) -> dict[str, bytes]:
         "memory": _against_length(records["attention"], lambda form: form["peak_bytes"] / 1e6, "MB beyond the inputs"),
         "roofline": _roofline(records),
     }
-    return {f"{FOLDER}/kernels-{name}.svg": _svg(figure) for name, figure in drawn.items()}
+    return {f"{FOLDER}/kernels-{name}.svg": svg(figure) for name, figure in drawn.items()}
 
 
-def _svg(figure) -> bytes:
+def svg(figure) -> bytes:
+    """A figure as the bytes of an SVG file."""
     buffer = io.BytesIO()
     plots.save(figure, buffer)
     return buffer.getvalue()

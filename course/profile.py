@@ -515,7 +515,7 @@ def tables(said: dict) -> list[tuple[str, list[str], list[list[str]], str]]:
         (
             "Attention, mean over heads",
             ["what", "mean and 95% interval over windows"],
-            [[name, plus_minus(name)] for name in ("weight on the first token", "entropy as a share of the largest")],
+            [[name, plus_minus(name, 3)] for name in ("weight on the first token", "entropy as a share of the largest")],
             f"{LIMITS['sink']} {LIMITS['entropy']}",
         ),
         (
