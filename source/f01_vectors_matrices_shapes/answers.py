@@ -615,7 +615,7 @@ def divided_once(X, v):
     return X - (X * v).sum(dim=-1, keepdim=True) / v.norm() * v
 
 
-@wrong("f01.without", "That is the part along v. Asked is what is left without it.", see="the-inner-product")
+@wrong("f01.without", "That is the part along v. The task asks for what is left without it.", see="the-inner-product")
 def the_part_along(X, v):
     return (X * v).sum(dim=-1, keepdim=True) / (v * v).sum() * v
 
