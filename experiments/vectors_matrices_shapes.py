@@ -1,6 +1,6 @@
 """How does the time of a product of two n×n matrices grow with n: three loops, two loops over inner products, one call?
 
-Writes course/data/records/vectors_matrices_shapes.json. One CPU core, five minutes; let nothing else run:
+Writes course/data/records/vectors_matrices_shapes.json. One CPU core, two minutes; let nothing else run:
 
     python experiments/vectors_matrices_shapes.py
 """
