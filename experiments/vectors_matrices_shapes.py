@@ -1,10 +1,11 @@
 """How does the time of a product of two n×n matrices grow with n: three loops, two loops over inner products, one call?
 
-Writes course/data/records/vectors_matrices_shapes.json. One CPU core, under a minute:
+Writes course/data/records/vectors_matrices_shapes.json. One CPU core, two minutes; let nothing else run:
 
     python experiments/vectors_matrices_shapes.py
 """
 
+import itertools
 import json
 import math
 import time
@@ -17,7 +18,7 @@ from course import data
 SIZES = [8, 16, 32, 64, 128, 256]
 LARGE = [32, 64, 128, 256]  # where the n³ multiplications outweigh what is done once an entry or once a call
 SEEDS = list(range(7))
-REPEATS = 3  # the best of these counts: what else the machine does can only make a run slower
+ROUNDS = 5  # the best of these counts: what else the machine does can only make a run slower
 
 
 def three_loops(A: torch.Tensor, B: torch.Tensor) -> list[list[float]]:
@@ -51,17 +52,23 @@ WAYS = {"three loops": (three_loops, 1), "inner products": (inner_products, 1), 
 
 
 def seconds(way: str, n: int, seed: int) -> float:
-    """The best of REPEATS times of one product of two random float32 matrices (n, n)."""
+    """The time of one product of two random float32 matrices (n, n), after one that does not count."""
     multiply, times = WAYS[way]
     generator = torch.Generator().manual_seed(seed)
     A, B = torch.randn(n, n, generator=generator), torch.randn(n, n, generator=generator)
     multiply(A, B)
-    best = math.inf
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        for _ in range(times):
-            multiply(A, B)
-        best = min(best, (time.perf_counter() - start) / times)
+    start = time.perf_counter()
+    for _ in range(times):
+        multiply(A, B)
+    return (time.perf_counter() - start) / times
+
+
+def measure() -> dict:
+    """The best time of each way, size and seed. Each round goes through all of them: a slow spell hits no size alone."""
+    best = {way: {n: [math.inf] * len(SEEDS) for n in SIZES} for way in WAYS}
+    for _ in range(ROUNDS):
+        for seed, n, way in itertools.product(SEEDS, SIZES, WAYS):
+            best[way][n][seed] = min(best[way][n][seed], seconds(way, n, seed))
     return best
 
 
@@ -93,7 +100,7 @@ def judge(times: dict) -> dict:
 
 def main() -> None:
     torch.set_num_threads(1)
-    times = {way: {n: [seconds(way, n, seed) for seed in SEEDS] for n in SIZES} for way in WAYS}
+    times = measure()
     rows = []
     for way in WAYS:
         for n in SIZES:
@@ -104,9 +111,9 @@ def main() -> None:
     data.keep_record(
         "vectors_matrices_shapes",
         {"judged": judged, "rows": rows},
-        settings={"sizes": SIZES, "repeats": REPEATS, "dtype": "float32", "threads": 1},
+        settings={"sizes": SIZES, "rounds": ROUNDS, "dtype": "float32", "threads": 1},
         seeds=SEEDS,
-        interval="95% of the mean over seeds, Student's t, of the best of the repeats",
+        interval="95% of the mean over seeds, Student's t, of the best of the rounds",
         what="seconds for one product of two random n×n float32 matrices, by three ways of computing it",
         prediction="the three loops take a time in proportion to n³, the number of multiplications",
         null_model="a time in proportion to n², the number of entries",

@@ -94,7 +94,7 @@ def squares_only(multiply):
 
 @wrong(
     "f01.is_product",
-    "You never try square matrices. There A and B can change places, or * stand for @, without an error.",
+    "You never try square matrices. For these A and B can change places, or * take the place of @, without an error.",
     see="order-and-brackets",
 )
 def never_square(multiply):
@@ -220,7 +220,7 @@ def usual_tolerance(multiply):
 
 @wrong(
     "f01.is_product",
-    "You ask for equality to the last bit. A right function that adds in another order is rounded otherwise.",
+    "You ask for equality to the last bit. A right function that adds in another order rounds differently.",
     see="order-and-brackets",
 )
 def to_the_last_bit(multiply):
@@ -396,7 +396,7 @@ def additions_too(sizes):
 
 @wrong(
     "f01.cheapest",
-    "That is the cost of the dearest brackets: you want the smallest number.",
+    "That is the cost of the most expensive brackets: you want the smallest number.",
     see="order-and-brackets",
 )
 def dearest(sizes):
@@ -555,14 +555,14 @@ def identities_swapped(A, B):
 
 @wrong(
     "f01.both_sides",
-    "In your second part the factors of the Kronecker product change places: the identity stands on the left of X.",
+    "In your second part the factors of the Kronecker product change places: the identity is on the left of X.",
     see="one-matrix-for-axb",
 )
 def second_part_turned(A, B):
     return torch.kron(A, torch.eye(len(B), dtype=A.dtype)) + torch.kron(B.T.contiguous(), torch.eye(len(A), dtype=A.dtype))
 
 
-@wrong("f01.both_sides", "M is turned over: it would stand to the right of the row rvec(X)ᵀ.", see="one-matrix-for-axb")
+@wrong("f01.both_sides", "M is turned over: it would belong on the right of the row rvec(X)ᵀ.", see="one-matrix-for-axb")
 def for_rows_times_matrix(A, B):
     return torch.kron(A.T.contiguous(), torch.eye(len(B), dtype=A.dtype)) + torch.kron(torch.eye(len(A), dtype=A.dtype), B)
 
@@ -608,14 +608,14 @@ def as_if_of_length_one(X, v):
 
 @wrong(
     "f01.without",
-    "You divide by the length of v once; it is needed squared, since v itself stands in c v again.",
+    "You divide by the length of v once; it is needed squared, since c v contains v itself once more.",
     see="the-inner-product",
 )
 def divided_once(X, v):
     return X - (X * v).sum(dim=-1, keepdim=True) / v.norm() * v
 
 
-@wrong("f01.without", "That is the part along v. Asked is what is left without it.", see="the-inner-product")
+@wrong("f01.without", "That is the part along v. The task asks for what is left without it.", see="the-inner-product")
 def the_part_along(X, v):
     return (X * v).sum(dim=-1, keepdim=True) / (v * v).sum() * v
 

@@ -129,13 +129,13 @@ right("f02.best_step", cell(ABUV + "r = (b * v / (a * u)) ** 2\nbest_step = (1 +
 wrong(
     "f02.best_step",
     cell(ABUV + "best_step = (a * u**2 + b * v**2) / (a**2 * u**2 + b**2 * v**2)"),
-    "That step brings w as near to the bottom as it can. Asked is the lowest f, which counts the steep axis more.",
+    "That step brings w as near to the bottom as it can. The question asks for the lowest f, which counts the steep axis more.",
     see="descent-in-many-dimensions",
 )
 wrong(
     "f02.best_step",
     cell(ABUV + "best_step = 2 / (a + b)"),
-    "That is the best rate that stays the same for ever. For one step it matters where you stand.",
+    "That is the best rate that stays the same for ever. For a single step it matters where you are.",
     see="descent-in-many-dimensions",
 )
 wrong(

@@ -122,7 +122,7 @@ wrong(
 wrong(
     "f04.delta",
     cell(GIVEN + "slope_w1 = (p - y) * a"),
-    "That is the slope in w2, whose input is a. Asked is the slope in w1.",
+    "That is the slope in w2, whose input is a. The question asks for the slope in w1.",
     see="backwards-by-hand",
 )
 wrong(

@@ -181,7 +181,7 @@ def test_f02_stable():
     at_k = x0 * ratio**k
     assert at_k.subs(k, 0) == x0
     assert sp.cancel((at_k - eta * sp.diff(a * x**2 / 2, x).subs(x, at_k)) / at_k) == ratio.expand()
-    # 1 - ratio² is positive, and so |ratio| < 1, exactly between 0 and 2/a
+    # 1 - ratio² is positive, and so |ratio| < 1 and its powers tend to 0, exactly between 0 and 2/a
     assert sp.expand(1 - ratio**2 - a * eta * (2 - a * eta)) == 0
 
 
@@ -211,9 +211,16 @@ def test_f02_linear_model(n, d_in, d_out):
     assert same(gradient(loss, b), 2 * sp.ones(1, n) * errors / n)
 
 
-@pytest.mark.receipt("f02-quartic", "computed")
+@pytest.mark.receipt("f02-quartic", "derived")
 def test_f02_quartic():
-    for start in np.random.default_rng(6).uniform(0.1, 50, size=40):
+    u, eta, x, over = sp.symbols("u eta x over", positive=True)
+    after = x - eta * sp.diff(x**4, x)
+    assert sp.expand(4 * eta * after**2 - (u * (1 - u) ** 2).subs(u, 4 * eta * x**2)) == 0  # u = 4 eta x² has a map of its own
+    assert sp.expand(u - u * (1 - u) ** 2 - u**2 * (2 - u)) == 0  # below 2 it falls …
+    assert sp.solveset(u * (1 - u) ** 2 - u, u, sp.S.Reals) == {0, 2}  # … to a fixed point, which is 0, since it began below 2
+    more = sp.Poly(sp.expand((u * (1 - u) ** 2 - u - 4 * over).subs(u, 2 + over)), over)
+    assert all(c >= 0 for c in more.coeffs()) and more.eval(0) == 0  # from 2 + over it grows by at least 4 over each time
+    for start in np.random.default_rng(6).uniform(0.1, 50, size=40):  # and so it goes in floats
         edge, x = 1 / (2 * start**2), start
         for _ in range(20_000):
             x -= 0.99 * edge * 4 * x**3
@@ -222,3 +229,66 @@ def test_f02_quartic():
         while abs(x) < 1e6 * start and steps < 1000:
             x, steps = x - 1.01 * edge * 4 * x**3, steps + 1
         assert abs(x) >= 1e6 * start
+
+
+def curved(w: torch.Tensor) -> torch.Tensor:
+    """A smooth function of n numbers, curved differently at every place."""
+    return (w.sin() * w.roll(1)).sum() + (w**2).sum().cosh().log()
+
+
+@pytest.mark.receipt("f02-hessian", "computed")
+def test_f02_hessian():
+    generator = np.random.default_rng(7)
+    for n in (2, 3, 5):
+        w = torch.tensor(generator.normal(size=n))
+        gradient = torch.autograd.functional.jacobian(curved, w)
+        by_differences = torch.zeros(n, n, dtype=torch.float64)  # second differences of f: no derivative is taken
+        for i, j in itertools.product(range(n), repeat=2):
+            a, b = 1e-4 * torch.eye(n, dtype=torch.float64)[[i, j]]
+            by_differences[i, j] = (curved(w + a + b) - curved(w + a - b) - curved(w - a + b) + curved(w - a - b)) / 4e-8
+        hessian = torch.autograd.functional.hessian(curved, w)
+        assert torch.allclose(by_differences, hessian, rtol=0, atol=1e-5) and torch.allclose(
+            hessian, hessian.T, rtol=0, atol=1e-12
+        )
+        for _ in range(5):
+            v = torch.tensor(generator.normal(size=n))
+            steps = (1e-2, 5e-3)
+            errors = [float(curved(w + t * v) - curved(w) - t * gradient @ v - t * t / 2 * v @ hessian @ v) for t in steps]
+            assert abs(errors[0] / errors[1] - 8) <= 1  # half the step, an eighth of the error
+
+
+@pytest.mark.receipt("f02-lemma", "computed")
+def test_f02_lemma():
+    eta, top, s = sp.symbols("eta Lambda s", positive=True)
+    square = sp.Symbol("square", positive=True)  # |g|²
+    slope = -square + sp.integrate(top * square, (s, 0, s))  # along the way, if the curvature is the largest all the time
+    assert sp.simplify(sp.integrate(slope, (s, 0, eta)) + eta * (1 - eta * top / 2) * square) == 0
+    generator = np.random.default_rng(8)
+    for _ in range(20):  # ln(1 + e^z) has curvatures of at most 1/4, so the largest of the sum is that of A^T A / 4
+        A = torch.tensor(generator.normal(size=(6, 4)))
+        largest = float(torch.linalg.eigvalsh(A.T @ A).max()) / 4
+        tight = False
+        for _ in range(100):
+            w, rate = torch.tensor(3 * generator.normal(size=4)), float(generator.uniform(0, 3)) / largest
+            g = torch.autograd.functional.jacobian(lambda w, A=A: torch.nn.functional.softplus(A @ w).sum(), w)
+            before, after = (float(torch.nn.functional.softplus(A @ x).sum()) for x in (w, w - rate * g))
+            assert after <= before - rate * (1 - rate * largest / 2) * float(g @ g) + 1e-12
+            tight |= after > before - rate * float(g @ g)  # without the term of the curvature it would be false
+        assert tight
+    for rate in (0.3, 1.0, 1.9, 2.1):  # along the steepest axis of a bowl it is an equality, so 2 / Lambda is sharp
+        w, largest = np.array([0.0, 1.7]), 5.0
+        f = [np.array([1.0, largest]) @ x**2 / 2 for x in (w, w - rate / largest * largest * w)]
+        assert abs(f[1] - f[0] + rate / largest * (1 - rate / 2) * (largest * 1.7) ** 2) <= 1e-12
+
+
+def test_the_valley_of_the_text_is_left_where_it_is_too_sharp():
+    u, v = sp.symbols("u v", real=True)
+    hessian = sp.hessian((u * v - 1) ** 2 / 2, (u, v)).subs(v, 1 / u)
+    assert {sp.simplify(x) for x in hessian.eigenvals()} == {sp.Integer(0), sp.simplify(u**2 + 1 / u**2)}
+    for rate in (0.01, 0.1, 0.2, 0.23, 0.26, 0.3):
+        x, y = 3.0, 0.4
+        for _ in range(4000):
+            gap = x * y - 1
+            x, y = x - rate * gap * y, y - rate * gap * x
+        assert abs(x * y - 1) <= 1e-12 and x * x + y * y < 2 / rate
+        assert (x * x + y * y > 9) == (rate <= 0.2)

@@ -91,6 +91,14 @@ def test_output_gradient():
         assert sp.expand(sp.diff(loss.subs(linear), z[i]) - sp.diff(loss, out[i]).subs(linear)) == 0
         factor = sigmoid[out[i]] * (1 - sigmoid[out[i]])  # another output function brings its derivative in
         assert sp.simplify(sp.diff(loss.subs(sigmoid), z[i]) - sp.diff(loss, out[i]).subs(sigmoid) * factor) == 0
+    z, y = np.random.default_rng(4).normal(size=(2, 3))
+    for output, slope in [
+        (lambda z: z, lambda z: 1.0),
+        (lambda z: 1 / (1 + np.exp(-z)), lambda z: np.exp(-z) / (1 + np.exp(-z)) ** 2),
+    ]:
+        for i, step in enumerate(1e-5 * np.eye(3)):
+            up, down = [((output(z + sign * step) - y) ** 2).sum() for sign in (1, -1)]
+            assert abs((up - down) / 2e-5 - (2 * (output(z) - y) * slope(z))[i]) <= 1e-8
 
 
 @pytest.mark.receipt("f04-forward", "computed")
@@ -121,19 +129,17 @@ def test_backward(net):
 @pytest.mark.receipt("f04-both-gradients", "computed")
 def test_both_gradients(net):
     x, W1, W2 = net["X"][0], net["W1"], net["W2"]
-    G = np.random.default_rng(3).normal(size=3)  # the gradient of any loss in the output y = tanh(x W1) W2
-    hidden = np.tanh(x @ W1)
-    mine = {"W2": np.outer(hidden, G), "W1": np.outer(x, (G @ W2.T) * (1 - hidden**2))}
-
-    def loss(W1, W2):
-        return np.tanh(x @ W1) @ W2 @ G
-
-    for name, value in mine.items():
-        for index in np.ndindex(value.shape):  # central differences: error below h^2 and rounding over h
-            step = np.zeros_like(value)
-            step[index] = 1e-5
-            up, down = [loss(**{"W1": W1, "W2": W2, name: net[name] + sign * step}) for sign in (1, -1)]
-            assert abs((up - down) / 2e-5 - value[index]) <= 1e-8
+    hidden, weights = np.tanh(x @ W1), np.random.default_rng(3).normal(size=3)
+    # each loss of the output row, with its gradient G there, derived by hand
+    for loss, G in [(lambda out: out @ weights, weights), (lambda out: np.sin(out) @ weights, np.cos(hidden @ W2) * weights)]:
+        mine = {"W2": np.outer(hidden, G), "W1": np.outer(x, (G @ W2.T) * (1 - hidden**2))}
+        for name, value in mine.items():
+            for index in np.ndindex(value.shape):  # central differences: error below h^2 and rounding over h
+                step = np.zeros_like(value)
+                step[index] = 1e-5
+                moved = [{"W1": W1, "W2": W2, name: net[name] + sign * step} for sign in (1, -1)]
+                up, down = [loss(np.tanh(x @ w["W1"]) @ w["W2"]) for w in moved]
+                assert abs((up - down) / 2e-5 - value[index]) <= 1e-8
 
 
 @pytest.mark.receipt("f04-collapse", "derived")
