@@ -167,10 +167,12 @@ def test_a_removed_head_is_one_whose_rows_of_the_output_projection_are_zero():
 def test_single_heads_can_be_spared_and_the_layer_cannot():
     record = data.record("multi_head")
     assert record["mode"] == "full"
-    for row in record["results"]["lists"][1]["seeds"]:
+    learned = [row for row in record["results"]["lists"][1]["seeds"] if row["right"]["none"] > 0.9]
+    assert len(learned) == 7
+    for row in learned:
         for loss in (row["loss"], row["loss_mean"]):
             single = sum(loss[f"head {h}"] - loss["none"] for h in range(4))
-            assert 4 * single < loss["all of the last layer"] - loss["none"]
+            assert single < 0.11 and loss["all of the last layer"] - loss["none"] > 3.7
 
 
 @pytest.mark.receipt("ch05-pruned", "measured")
@@ -179,5 +181,7 @@ def test_heads_that_can_be_spared_helped_in_training():
     text = record["results"]["text"]
     assert record["mode"] == "full" and len(text) == 5
     cut = [row["removed_in_order"][4] - row["half_from_the_start"] for row in text]
-    mean, half = data.interval(cut)
-    assert mean - half > 0.0
+    wide = [row["half_but_twice_as_wide"] - row["intact"] for row in text]
+    for numbers in (cut, wide):
+        mean, half = data.interval(numbers)
+        assert mean - half > 0.0
