@@ -8,7 +8,7 @@ Models are layers of heads and nothing else (`course.multi_head.HeadsOnly`).
 Induction: the model reads a few random tokens, then a list, then the list again, whose tokens it learns to predict.
 Length and place of the list change from batch to batch, so no fixed distance and no fixed place helps. Recorded: the
 induction score of each head, the same sum of weights where the second list is another one (a control, since a head may
-look at likely places whatever stands there), and the share right and the loss with heads of the last layer removed, by
+look at likely places whatever is there), and the share right and the loss with heads of the last layer removed, by
 zeros and by their means on other lists.
 
 Text: models of two layers with four heads each learn the letters of Austen's novels. Recorded: the loss on text held
@@ -120,7 +120,7 @@ def on_lists(model: HeadsOnly, s: dict) -> dict:
 
 
 def letters(s: dict) -> tuple[torch.Tensor, int]:
-    """Austen in 34 signs: small letters, a few marks, the rest as blanks. ids (N,), V."""
+    """Austen in 34 signs: small letters, a few marks, all others as blanks. ids (N,), V."""
     signs = "abcdefghijklmnopqrstuvwxyz .,;'\"-\n"
     return torch.tensor(
         [max(signs.find(c), 0) if c in signs else signs.index(" ") for c in data.read("austen", s["characters"]).lower()]
