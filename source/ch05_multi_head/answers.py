@@ -641,6 +641,7 @@ wrong(
 
 # ---------------------------------------------------------------- changes that make no difference
 
+equivalent("ch05.split", "`raise ValueError(f'{H} heads do not divide…`", "the words of the error are free")
 equivalent("ch05.parts", "`split = value.reshape(B, S, H, -1).transpose(1, -2)`", "of four axes the last but one is axis 2")
 for axis in (0, -1):
     equivalent("ch05.parts", f"`blocks = W_o.reshape(H, -1, W_o.shape[{axis}])`", "W_o is square")
