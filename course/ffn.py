@@ -12,6 +12,7 @@ from torch import Tensor
 __all__ = [
     "ACTIVATIONS",
     "edit_rank1",
+    "experts",
     "ffn",
     "ffn_params",
     "gelu",
@@ -81,6 +82,27 @@ def swiglu(x: Tensor, W_gate: Tensor, W_up: Tensor, W_down: Tensor) -> Tensor:
     Source: Shazeer (2020), GLU Variants Improve Transformer, equation 6.
     """
     return (silu(x @ W_gate) * (x @ W_up)) @ W_down
+
+
+def experts(x: Tensor, W_router: Tensor, networks: list[Callable], k: int) -> Tensor:
+    """A mixture of experts, formula ch06-experts: each row goes through the k networks with the largest router logits.
+
+    Args:
+        x: (T, d_model), W_router: (d_model, n_experts)
+        networks: the experts, each from (N, d_model) to (N, d_model).
+        k: how many of them a row goes through.
+
+    Raises:
+        RuntimeError: by torch, if k is larger than n_experts.
+
+    Source: Shazeer, Mirhoseini, Maziarz, Davis, Le, Hinton and Dean (2017), Outrageously Large Neural Networks, section 2.1.
+    """
+    logits, chosen = (x @ W_router).topk(k, dim=-1)  # (T, k) each
+    shares, out = logits.softmax(dim=-1), torch.zeros_like(x)
+    for i, network in enumerate(networks):
+        rows, place = (chosen == i).nonzero(as_tuple=True)
+        out = out.index_add(0, rows, shares[rows, place, None] * network(x[rows]))  # (T, d_model)
+    return out
 
 
 def ffn_params(d_model: int, d_ff: int, gated: bool = False, bias: bool = False) -> int:

@@ -196,7 +196,7 @@ def induction_score(weights: Tensor, n: int, before: int = 0) -> Tensor:
     """
     if n < 2 or weights.shape[-1] != before + 2 * n:
         raise ValueError(f"before + 2n is {before + 2 * n} (n at least 2), the weights are for {weights.shape[-1]} tokens")
-    first = torch.arange(before, before + n - 1)  # where a token with a follower stands the first time
+    first = torch.arange(before, before + n - 1)  # where a token with a follower is the first time
     return weights[..., first + n, first + 1].mean(dim=-1)
 
 

@@ -8,11 +8,14 @@ Models are layers of heads and nothing else (`course.multi_head.HeadsOnly`).
 Induction: the model reads a few random tokens, then a list, then the list again, whose tokens it learns to predict.
 Length and place of the list change from batch to batch, so no fixed distance and no fixed place helps. Recorded: the
 induction score of each head, the same sum of weights where the second list is another one (a control, since a head may
-look at likely places whatever stands there), and the share right with heads removed.
+look at likely places whatever is there), and the share right and the loss with heads of the last layer removed, by
+zeros and by their means on other lists.
 
 Text: models of two layers with four heads each learn the letters of Austen's novels. Recorded: the loss on text held
-back, its rise when each head alone is removed by zeros or by its mean, the loss as heads are removed one after another
-in the order of that rise (measured on other text), and the loss of models that had four heads only from the start.
+back, its rise when each head alone is removed by zeros or by its mean, the loss as heads are removed by zeros, one
+after another, in the order of that rise (measured on other text), and the loss of two kinds of models that had two
+heads a layer from the start: of the same width, so with half of the parameters in their heads, and twice as wide, so
+with all of them.
 
 Writes course/data/records/multi_head.json.
 """
@@ -23,6 +26,7 @@ import sys
 from pathlib import Path
 
 import torch
+from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -87,7 +91,8 @@ def on_lists(model: HeadsOnly, s: dict) -> dict:
     """Scores of all heads, and the share right with and without heads, over the tested lengths and places."""
     H, last = s["H"], len(model.layers) - 1
     removed = {"none": [], "all of the last layer": [(last, h) for h in range(H)]} | {f"head {h}": [(last, h)] for h in range(H)}
-    right, scores, controls, previous = {name: [] for name in removed}, [], [], []
+    found = {name: [] for mode in ("right", "loss", "right_mean", "loss_mean") for name in ((mode, r) for r in removed)}
+    scores, controls, previous = [], [], []
     for n, before in s["tested"]:
         ids = said_twice(256, n, s["V"], torch.Generator().manual_seed(n), before)
         maps = model.maps(ids)  # (n_layers, B, H, T, T)
@@ -95,29 +100,37 @@ def on_lists(model: HeadsOnly, s: dict) -> dict:
         other = torch.rand(256, s["V"], generator=torch.Generator().manual_seed(n)).argsort(dim=1)[:, : before + 2 * n]
         controls.append(induction_score(model.maps(other), n, before).mean(dim=1))
         previous.append(previous_score(maps).mean(dim=1))
+        others = said_twice(256, n, s["V"], torch.Generator().manual_seed(100 + n), before)
+        means, target = head_means(model, others[:, :-1]), ids[:, before + n + 1 :]
         for name, heads in removed.items():
-            guess = model(ids[:, :-1], without(heads))[:, before + n :].argmax(dim=-1)
-            right[name].append(float((guess == ids[:, before + n + 1 :]).float().mean()))
+            for mode, edit in (("", without(heads)), ("_mean", without(heads, means))):
+                logits = model(ids[:, :-1], edit)[:, before + n :]  # (B, n - 1, V)
+                found["right" + mode, name].append(float((logits.argmax(dim=-1) == target).float().mean()))
+                found["loss" + mode, name].append(float(F.cross_entropy(logits.flatten(0, 1), target.flatten())))
     told = {"induction": scores, "control": controls, "previous": previous}
     told = {name: rounded(torch.stack(each).mean(dim=0)) for name, each in told.items()}
-    return told | {"right": {name: round(statistics.mean(each), 4) for name, each in right.items()}}
+    kinds = {mode for mode, _ in found}
+    return told | {
+        kind: {name: round(statistics.mean(each), 4) for (mode, name), each in found.items() if mode == kind}
+        for kind in sorted(kinds)
+    }
 
 
 # ---------------------------------------------------------------- letters of a text
 
 
 def letters(s: dict) -> tuple[torch.Tensor, int]:
-    """Austen in 34 signs: small letters, a few marks, the rest as blanks. ids (N,), V."""
+    """Austen in 34 signs: small letters, a few marks, all others as blanks. ids (N,), V."""
     signs = "abcdefghijklmnopqrstuvwxyz .,;'\"-\n"
     return torch.tensor(
         [max(signs.find(c), 0) if c in signs else signs.index(" ") for c in data.read("austen", s["characters"]).lower()]
     ), len(signs)
 
 
-def text_model(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int, removed: list) -> HeadsOnly:
-    """A model after `steps` steps on all but the last tenth of the text, some of its heads removed from the start."""
+def text_model(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int, removed: list, H: int) -> HeadsOnly:
+    """A model of H heads a layer after `steps` steps on all but the last tenth of the text, some heads removed from the start."""
     torch.manual_seed(seed)
-    model = HeadsOnly(V, s["n_layers"], s["H"], s["d_model"], s["T"])
+    model = HeadsOnly(V, s["n_layers"], H, s["d_model"], s["T"])
     generator = torch.Generator().manual_seed(1_000 + seed)
     with torch.no_grad():
         for table in (model.token, model.place):
@@ -138,7 +151,8 @@ def on_text(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int) -> dict:
     held = ids[len(ids) * 9 // 10 :][: (n + s["tested"]) * width].view(-1, width)  # (n + tested, T + 1)
     ranked, test = held[:n], held[n:]
     with torch.enable_grad():
-        model, half = (text_model(seed, ids, V, s, steps, removed) for removed in ([], HALF))
+        arms = ([], s["H"]), (HALF, s["H"]), ([], s["H"] // 2)
+        model, half, wide = (text_model(seed, ids, V, s, steps, removed, H) for removed, H in arms)
     means = head_means(model, ranked[:, :-1])
     loss = lambda removed, of=model: round(float(next_token_loss(of, test, edit=without(removed))), 4)  # noqa: E731
     order = head_ablation(model, ranked).flatten().argsort().tolist()  # the least needed first
@@ -152,6 +166,7 @@ def on_text(seed: int, ids: torch.Tensor, V: int, s: dict, steps: int) -> dict:
         "removed_in_order": [loss(pairs[:k]) for k in range(len(pairs) + 1)],
         "removed_at_random": [loss(shuffled[:k]) for k in range(len(pairs) + 1)],
         "half_from_the_start": loss(HALF, half),
+        "half_but_twice_as_wide": loss([], wide),
     }
 
 

@@ -99,7 +99,7 @@ def uniform_in_empty_rows(query, key, value, allowed):
 
 @wrong(
     "ch04.attention",
-    "The output is right, its gradient is NaN: mending the NaN at the end does not mend what flows back through the softmax.",
+    "The output is right, its gradient is NaN: replacing the NaN at the end does not repair what flows back through the softmax.",
     see="keys-that-must-not-be-read",
 )
 def nan_in_gradients(query, key, value, allowed):
@@ -361,7 +361,7 @@ for body, sentence in [
 for body, sentence in [
     (
         "return math.log(share / (1 - share)) / gap if gap > 0 else math.inf",
-        "You counted one other key whatever their number: all that are behind share the rest.",
+        "You counted one other key whatever their number: all the others share what is left.",
     ),
     (
         "return math.log(others * share / (1 - share)) / gap",

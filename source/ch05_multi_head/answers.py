@@ -7,39 +7,158 @@ from autograder.answers import cell, equivalent, right, wrong
 # ---------------------------------------------------------------- ch05.split
 
 
-def split(width_16, width_8, fitting):
-    return {"width_16": width_16, "width_8": width_8, "fitting": fitting}
+@right("ch05.split")
+def one_head_after_another(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    d_head, left = divmod(W_q.shape[1], H)
+    if left:
+        raise ValueError("the heads do not fit")
+    heads = []
+    for h in range(H):
+        mine = slice(h * d_head, (h + 1) * d_head)
+        scores = (x @ W_q[:, mine]) @ (x @ W_k[:, mine]).transpose(-1, -2) / d_head**0.5
+        if allowed is not None:
+            scores = torch.where(allowed, scores, torch.finfo(scores.dtype).min)
+        heads.append(torch.softmax(scores, -1) @ (x @ W_v[:, mine]))
+    return torch.cat(heads, dim=-1) @ W_o
 
 
-right("ch05.split", split(64.0, 128.0, (8, 12, 16, 24)))
-right(
+@right("ch05.split")
+def torchs_attention(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    mixed = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+    return torch.einsum("...htd,hdm->...tm", mixed, W_o.unflatten(0, (H, -1)))
+
+
+@wrong(
     "ch05.split",
-    cell("width_16 = sympy.Integer(64)\nwidth_8 = torch.tensor(128)\nfitting = torch.tensor([8, 12, 16, 24])"),
+    "You cut into heads by one view. It cuts the list of tokens, and each head gets some tokens instead of some columns.",
+    see="split-then-turn",
 )
-wrong(
+def one_view(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    lead, T = x.shape[:-2], x.shape[-2]
+    query, key, value = ((x @ W).reshape(*lead, H, T, -1) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
+
+
+@wrong(
     "ch05.split",
-    split(128, 64, [8, 12, 16, 24]),
-    "The two widths have changed places: more heads are narrower heads.",
+    "The heads were joined without turning the axes back, so each row mixes tokens of one head.",
+    see="split-then-turn",
+)
+def joins_without_a_turn(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).reshape(x.shape) @ W_o
+
+
+@wrong("ch05.split", "Head h took every H-th column. The columns of a head lie next to each other.", see="split-then-turn")
+def interleaved_heads(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (-1, H)).movedim(-1, -3) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).movedim(-3, -1).flatten(-2) @ W_o
+
+
+@wrong(
+    "ch05.split",
+    "The scores were divided by the root of the model's width. A score is a sum of d_head products.",
+    see="what-goes-wrong-in-practice",
+)
+def scaled_by_the_width_of_the_model(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / x.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
+
+
+@wrong(
+    "ch05.split", "The heads stand side by side, but nothing mixes them: the output projection is missing.", see="several-heads"
+)
+def no_output_projection(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) + 0 * W_o[0]
+
+
+@wrong(
+    "ch05.split",
+    "Your mask is always the causal one. Use the one that is given, and none if none is given.",
     see="several-heads",
 )
-wrong(
+def always_causal(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).tril()
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~mask, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
+
+
+@wrong("ch05.split", "Your mask keeps what it should hide: True means that a query may read a key.", see="several-heads")
+def true_hides(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    least = torch.finfo(x.dtype).min
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(allowed, least)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
+
+
+@wrong(
     "ch05.split",
-    split(1024, 1024, [8, 12, 16, 24]),
-    "That is the width of the model. Side by side, all heads together have it.",
-    see="several-heads",
+    "With heads that do not fit, columns are dropped without a word. Ask whether H divides the width first.",
+    see="what-goes-wrong-in-practice",
 )
-wrong(
+def rounds_down(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    d_head = x.shape[-1] // H
+    query, key, value = ((x @ W)[..., : H * d_head].unflatten(-1, (H, d_head)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / max(d_head, 1) ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o[: H * d_head]
+
+
+@wrong(
     "ch05.split",
-    split(64, 128, [8, 16]),
-    "Powers of two are not asked for: the number of heads must divide the width.",
-    see="several-heads",
+    "One leading axis, the batch, is taken for granted. Count the axes from the end, and any number of them may come first.",
+    see="split-then-turn",
 )
-wrong(
-    "ch05.split",
-    split(64, 128, [8, 12, 14, 16, 24]),
-    "One of these leaves a rest: with it the heads side by side would not be as wide as the model.",
-    see="several-heads",
-)
+def one_batch_axis(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    B, T, d_model = x.shape
+    query, key, value = ((x @ W).view(B, T, H, -1).transpose(1, 2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(B, T, d_model) @ W_o
+
+
+@wrong("ch05.split", "The result is right in float32 and has lost half of the digits of float64.", see="several-heads")
+def forces_float32(x, W_q, W_k, W_v, W_o, H, allowed=None):
+    if x.shape[-1] % H:
+        raise ValueError("the heads do not fit")
+    query, key, value = ((x @ W).float().unflatten(-1, (H, -1)).transpose(-3, -2) for W in (W_q, W_k, W_v))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    scores = scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)
+    return ((scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o.float()).to(x.dtype)
+
 
 # ---------------------------------------------------------------- ch05.parts
 
@@ -63,7 +182,11 @@ def zeros_for_the_others(weights, value, W_o):
     return torch.stack(parts, dim=1)
 
 
-@right("ch05.parts")
+@wrong(
+    "ch05.parts",
+    "The numbers are right, and no gradient reaches the arguments: stay in torch, without detach.",
+    see="heads-add-up",
+)
 def in_numpy(weights, value, W_o):
     weights, value, W_o = (x.detach().numpy() for x in (weights, value, W_o))
     B, H, _, S = weights.shape
@@ -182,7 +305,7 @@ def first_match(tokens):
 
 @wrong(
     "ch05.induction",
-    "You returned what stands in front of the match. What follows it is the prediction.",
+    "You returned what comes before the match. What follows it is the prediction.",
     see="the-induction-pattern",
 )
 def what_came_before(tokens):
@@ -495,20 +618,30 @@ right("ch05.verdict", "a, c, e")
 right("ch05.verdict", ["a", "c", "e"])
 wrong("ch05.verdict", "acde", "One of your letters speaks of a training run. Nobody made it.", see="remove-a-head")
 wrong(
-    "ch05.verdict", "abce", "One of your letters contradicts what was measured: look at the joint removal.", see="remove-a-head"
+    "ch05.verdict",
+    "abce",
+    "One of your letters was not measured: heads were taken away one at a time or all four, never two.",
+    see="remove-a-head",
 )
 wrong(
     "ch05.verdict",
     "ce",
-    "One more follows: had one head done work that no other does, its removal would have shown.",
+    "One more follows: had the loss needed something that only one head has, its removal would have shown it.",
     see="remove-a-head",
 )
 wrong(
     "ch05.verdict", "ae", "One more follows: compare the sum of four zeros with the rise when all four go.", see="remove-a-head"
 )
+wrong(
+    "ch05.verdict",
+    "ac",
+    "One more follows: the means stayed, and the loss went to chance. Something beyond the means was used.",
+    see="remove-a-head",
+)
 
 # ---------------------------------------------------------------- changes that make no difference
 
+equivalent("ch05.split", "`raise ValueError(f'{H} heads do not divide…`", "the words of the error are free")
 equivalent("ch05.parts", "`split = value.reshape(B, S, H, -1).transpose(1, -2)`", "of four axes the last but one is axis 2")
 for axis in (0, -1):
     equivalent("ch05.parts", f"`blocks = W_o.reshape(H, -1, W_o.shape[{axis}])`", "W_o is square")

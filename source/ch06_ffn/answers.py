@@ -99,7 +99,7 @@ def changes_the_last_row(f, d):
 
 @wrong(
     "ch06.rowwise",
-    "You changed the first row and looked at the others. A row can also read those behind it.",
+    "You changed the first row and looked at the others. A row can also read those after it.",
     see="one-token-at-a-time",
 )
 def changes_the_first_row(f, d):
@@ -258,7 +258,7 @@ def from_the_end(layers):
     return W, b, min(narrowest, W.shape[0])
 
 
-@wrong("ch06.collapse", "You added the biases. Each bias also goes through all the layers behind it.", see="why-it-must-bend")
+@wrong("ch06.collapse", "You added the biases. Each bias also goes through all the layers after it.", see="why-it-must-bend")
 def adds_the_biases(layers):
     W, b = layers[0]
     for W_next, b_next in layers[1:]:

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -74,23 +75,36 @@ def test_worked_example():
     assert [round(float(x), 3) for x in weights.row(0).evalf(30)] == [0.360, 0.640]
 
 
-def moments(symbol_mean, symbol_std):
-    """E[x] and E[x²] of an entry: all that the variance of a product of independent entries needs."""
-    return symbol_mean, symbol_std**2 + symbol_mean**2
-
-
-def variance_of_product(mean_q, std_q, mean_k, std_k):
-    (q1, q2), (k1, k2) = moments(mean_q, std_q), moments(mean_k, std_k)
-    return sympy.expand(q2 * k2 - (q1 * k1) ** 2)  # independence: E[(qk)²] = E[q²]E[k²]
-
-
 SIGMA, MU, D = sympy.symbols("sigma mu d_k", positive=True)
+
+
+def mean_of(polynomial, entries, mean):
+    """E of a polynomial in independent entries with this mean and standard deviation σ, none to a power above 2."""
+    moments = (1, mean, SIGMA**2 + mean**2)
+    terms = sympy.Poly(sympy.expand(polynomial), *entries).terms()
+    return sympy.expand(sum(factor * sympy.prod([moments[power] for power in powers]) for powers, factor in terms))
+
+
+def variance_of_score(d_k, mean):
+    """Var(q·k) = E[(q·k)²] − E[q·k]², with the square of the whole sum multiplied out."""
+    q, k = sympy.symbols(f"q0:{d_k}"), sympy.symbols(f"k0:{d_k}")
+    score = sum(a * b for a, b in zip(q, k, strict=True))
+    return sympy.expand(mean_of(score**2, q + k, mean) - mean_of(score, q + k, mean) ** 2)
+
+
+def variance_of_any_score(mean):
+    """For a symbol d_k: d_k variances of a product and d_k (d_k − 1) covariances of two, each multiplied out."""
+    q1, k1, q2, k2 = entries = sympy.symbols("q1 k1 q2 k2")
+    alone = mean_of((q1 * k1) ** 2, entries, mean) - mean_of(q1 * k1, entries, mean) ** 2
+    pair = mean_of(q1 * k1 * q2 * k2, entries, mean) - mean_of(q1 * k1, entries, mean) * mean_of(q2 * k2, entries, mean)
+    return D * alone + D * (D - 1) * pair
 
 
 @pytest.mark.receipt("ch04-variance", "derived")
 def test_variance():
-    # Products of different entries are independent, so the variance of their sum is d_k times one variance.
-    assert sympy.simplify(D * variance_of_product(0, SIGMA, 0, SIGMA) - D * SIGMA**4) == 0
+    assert sympy.expand(variance_of_any_score(0) - D * SIGMA**4) == 0
+    for d_k in range(1, 6):
+        assert variance_of_score(d_k, 0) == d_k * SIGMA**4
 
 
 @pytest.mark.receipt("ch04-variance", "computed")
@@ -104,8 +118,10 @@ def test_variance_by_enumeration():
 
 @pytest.mark.receipt("ch04-scale", "derived")
 def test_scale():
-    variance = D * variance_of_product(0, SIGMA, 0, SIGMA) / sympy.sqrt(D) ** 2
-    assert sympy.simplify(variance - SIGMA**4) == 0 and sympy.diff(variance, D) == 0
+    variance = sympy.expand(variance_of_any_score(0) / D)  # Var(x/√d_k) = Var(x)/d_k
+    assert variance == SIGMA**4
+    for d_k in range(1, 6):
+        assert sympy.expand(variance_of_score(d_k, 0) / d_k) == SIGMA**4
 
 
 @pytest.mark.receipt("ch04-scale", "computed")
@@ -117,7 +133,9 @@ def test_scale_measured():
 
 @pytest.mark.receipt("ch04-variance-means", "derived")
 def test_variance_with_means():
-    assert sympy.simplify(variance_of_product(MU, SIGMA, MU, SIGMA) - (SIGMA**4 + 2 * MU**2 * SIGMA**2)) == 0
+    assert sympy.expand(variance_of_any_score(MU) - D * (SIGMA**4 + 2 * MU**2 * SIGMA**2)) == 0
+    for d_k in range(1, 5):
+        assert sympy.expand(variance_of_score(d_k, MU) - d_k * (SIGMA**4 + 2 * MU**2 * SIGMA**2)) == 0
 
 
 @pytest.mark.receipt("ch04-variance-means", "computed")
@@ -241,3 +259,53 @@ def test_the_rounded_row():
     )
     told = [round(x, 3) for x in weights[0].tolist()]
     assert told == [0.36, 0.64] and told != [0.359, 0.641]
+
+
+# ---------------------------------------------------------------- relatives
+
+
+@pytest.mark.receipt("ch04-kernel", "derived")
+def test_attention_is_a_kernel_average_for_keys_of_one_length():
+    """The two exponents differ by (‖q‖² + ‖k‖²)/(2√d_k), the same for all keys of one length: it cancels."""
+    for d_k in (1, 2, 5):
+        q, k = sympy.Matrix(sympy.symbols(f"q0:{d_k}")), sympy.Matrix(sympy.symbols(f"k0:{d_k}"))
+        gap = q.dot(k) / sympy.sqrt(d_k) + (q - k).dot(q - k) / (2 * sympy.sqrt(d_k))
+        assert sympy.expand(gap - (q.dot(q) + k.dot(k)) / (2 * sympy.sqrt(d_k))) == 0
+    for query, key, value in sizes():
+        bell = np.exp(-np.square(query[:, None].numpy() - key.numpy()).sum(-1) / (2 * math.sqrt(key.shape[1])))
+        long = np.linalg.norm(key.numpy(), axis=1)
+        found = attention(query, key, value)
+        if len(key) > 1:  # with their own lengths the two are not equal
+            assert np.abs(found.numpy() - bell @ value.numpy() / bell.sum(1, keepdims=True)).max() > 1e-3
+        same = torch.from_numpy(1.5 * key.numpy() / long[:, None])
+        bell = np.exp(-np.square(query[:, None].numpy() - same.numpy()).sum(-1) / (2 * math.sqrt(key.shape[1])))
+        smooth = bell @ value.numpy() / bell.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(attention(query, same, value), smooth, rtol=0, atol=1e-12)
+
+
+@pytest.mark.receipt("ch04-cap", "derived")
+def test_a_soft_cap_is_a_lid_that_keeps_the_order():
+    s, cap = sympy.symbols("s s_cap", positive=True)  # tanh is odd, so the negative side is the mirror image
+    capped = cap * sympy.tanh(s / cap)
+    slope = sympy.diff(capped, s)
+    assert sympy.simplify(slope - (1 - sympy.tanh(s / cap) ** 2)) == 0 and sympy.limit(slope, s, 0) == 1
+    assert sympy.simplify(slope.rewrite(sympy.exp) - 4 / (sympy.exp(s / cap) + sympy.exp(-s / cap)) ** 2) == 0  # above 0
+    assert sympy.limit(capped, s, sympy.oo) == cap and capped.subs(s, -s) == -capped
+
+
+@pytest.mark.receipt("ch04-online", "computed")
+def test_the_online_softmax_is_the_softmax():
+    """Against sums of exactly rounded exponentials of all scores at once, small and large, rising and falling."""
+    for query, key, value in sizes():
+        for size in (1.0, 100.0):
+            scores = (size * query @ key.mT / math.sqrt(key.shape[1])).tolist()
+            for row in (scores[0], sorted(scores[0]), sorted(scores[0], reverse=True)):
+                largest, total, mixed = -math.inf, 0.0, torch.zeros_like(value[0])
+                for s, v in zip(row, value, strict=True):
+                    before, largest = largest, max(largest, s)
+                    total = math.exp(before - largest) * total + math.exp(s - largest)
+                    mixed = math.exp(before - largest) * mixed + math.exp(s - largest) * v
+                powers = [mpmath.exp(mpmath.mpf(s)) for s in row]
+                exact = [mpmath.fsum(p * x for p, x in zip(powers, column.tolist(), strict=True)) for column in value.T]
+                exact = [float(x / mpmath.fsum(powers)) for x in exact]
+                np.testing.assert_allclose(mixed / total, exact, rtol=0, atol=1e-13)

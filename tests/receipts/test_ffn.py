@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
+from scipy.stats import t as student
 from torch.nn import functional as F
 
 from course import data, ffn
@@ -149,12 +150,39 @@ def test_the_gated_network_number_by_number():
 
 @pytest.mark.receipt("ch06-count", "computed")
 def test_the_count_is_that_of_torchs_layers():
-    for d in (1, 3, 16, 768):
+    for d, d_ff in [*itertools.product((1, 3, 16), (2, 5)), (4, 16), (768, 3072), (1024, 4096)]:
         with torch.device("meta"):
-            layers = torch.nn.Sequential(torch.nn.Linear(d, 4 * d), torch.nn.Linear(4 * d, d))
-        assert ffn.ffn_params(d, 4 * d, bias=True) == sum(p.numel() for p in layers.parameters()) == 8 * d**2 + 5 * d
-        assert ffn.ffn_params(d, 4 * d) == 8 * d**2
+            layers = torch.nn.Sequential(torch.nn.Linear(d, d_ff), torch.nn.Linear(d_ff, d))
+            plain = torch.nn.Sequential(torch.nn.Linear(d, d_ff, bias=False), torch.nn.Linear(d_ff, d, bias=False))
+        count = sum(p.numel() for p in plain.parameters())
+        assert ffn.ffn_params(d, d_ff) == count == 2 * d * d_ff
+        assert ffn.ffn_params(d, d_ff, bias=True) == sum(p.numel() for p in layers.parameters()) == count + d_ff + d
+        assert d_ff != 4 * d or count == 8 * d**2
     assert ffn.ffn_params(1024, 4096) == 8_388_608
+
+
+@pytest.mark.receipt("ch06-experts", "computed")
+def test_a_mixture_of_experts_is_hugging_faces():
+    from transformers import MixtralConfig
+    from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
+
+    x = normal(11, 6)
+    for k in (1, 2, 8):
+        config = MixtralConfig(hidden_size=6, intermediate_size=10, num_local_experts=8, num_experts_per_tok=k)
+        theirs = MixtralSparseMoeBlock(config).double().eval()
+        with torch.no_grad():
+            for seed, parameter in enumerate(theirs.parameters()):
+                parameter.copy_(normal(*parameter.shape, seed=seed))
+            expected = theirs(x[None])[0]
+        weights = zip(theirs.experts.gate_up_proj.detach(), theirs.experts.down_proj.detach(), strict=True)
+        networks = [lambda r, g=g, d=d: ffn.swiglu(r, g[:10].T, g[10:].T, d.T) for g, d in weights]
+        router = theirs.gate.weight.detach().T
+        found = ffn.experts(x, router, networks, k)
+        assert float((found - expected).abs().max()) <= 1e-6 * float(expected.abs().max())
+        if k == 8:
+            p = (x @ router).softmax(dim=-1)
+            total = sum(p[:, i, None] * network(x) for i, network in enumerate(networks))
+            assert torch.allclose(found, total, rtol=0, atol=1e-12)
 
 
 @pytest.mark.receipt("ch06-budget", "derived")
@@ -167,26 +195,25 @@ def test_the_budget_of_a_gated_network():
 
 @pytest.mark.receipt("ch06-race", "measured")
 def test_what_the_bend_does_in_a_small_model():
-    """Each difference from GELU, with the 95% interval of its mean over the seeds."""
+    """Each difference, taken seed by seed, over the half width of its 95% interval: beyond ±1 it is more than noise."""
     record = data.record("ffn")
     rows = {row["kind"]: row for row in record["results"]}
-    assert record["mode"] == "full" and len(record["seeds"]) >= 6
+    assert record["mode"] == "full" and len(record["seeds"]) == 6
     assert len({row["parameters"] for row in rows.values()}) == 1
+    nine = student.ppf(1 - 0.025 / 9, 5) / student.ppf(0.975, 5)
 
     def apart(first, second):
-        """The mean difference over half the width of its interval: beyond ±1 it is more than noise."""
-        against = np.subtract(rows[first]["losses"], rows[second]["losses"])
-        assert len(against) == 6
-        mean, half = data.interval(against)
+        mean, half = data.interval(np.subtract(rows[first]["losses"], rows[second]["losses"]))
         return mean / half
 
-    for kind in ("ReLU", "SwiGLU", "GELU, larger start"):
-        assert apart(kind, "GELU") < -1
-        assert apart(kind, "no bend") < -1
-    assert abs(apart("no bend", "GELU")) < 1
-    for first, second in itertools.combinations(("SwiGLU", "GELU, larger start", "ReLU, larger start"), 2):
-        assert abs(apart(first, second)) < 1
-    assert abs(apart("ReLU, larger start", "ReLU")) < 1
+    bends = ("ReLU", "GELU", "SiLU", "SwiGLU")
+    for bend in bends:
+        assert apart(f"{bend}, larger start", "no bend, larger start") < -nine
+    for first, second in itertools.combinations(bends, 2):
+        assert abs(apart(f"{first}, larger start", f"{second}, larger start")) < 1
+    larger = {kind: apart(f"{kind}, larger start", kind) for kind in ("no bend", *bends)}
+    assert larger["GELU"] < -1 and larger["SiLU"] < -1 and larger["SwiGLU"] > 1
+    assert abs(larger["ReLU"]) < 1 and abs(larger["no bend"]) < 1 and max(map(abs, larger.values())) < nine
 
 
 @pytest.mark.receipt("ch06-silent", "measured")

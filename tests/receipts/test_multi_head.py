@@ -5,6 +5,8 @@ import math
 import pytest
 import sympy as sp
 import torch
+from scipy.stats import binomtest
+from torch.utils.flop_counter import FlopCounterMode
 
 from course import data
 from course.multi_head import HeadsOnly, head_ablation, head_parts, induction_score, mha, mha_cost, next_token_loss, said_twice
@@ -91,9 +93,16 @@ def test_products_and_weights_counted_one_by_one():
 
 @pytest.mark.receipt("ch05-cheap", "erratum")
 def test_heads_are_not_free():
-    one, twelve = mha_cost(1024, 768, 1), mha_cost(1024, 768, 12)
-    assert (twelve["parameters"], twelve["products"]) == (one["parameters"], one["products"])
-    assert twelve["weights"] == 12 * one["weights"] == 12_582_912
+    """torch's own layer, counted by torch's own counter; nothing is computed on the meta device."""
+    T, d_model, found = 1024, 768, {}
+    for H in (1, 12):
+        layer = torch.nn.MultiheadAttention(d_model, H, bias=False, batch_first=True, device="meta")
+        x = torch.empty(1, T, d_model, device="meta")
+        with FlopCounterMode(display=False) as counter:
+            _, weights = layer(x, x, x, average_attn_weights=False)
+        found[H] = sum(p.numel() for p in layer.parameters()), counter.get_total_flops() // 2, weights.numel()
+    assert found[1][:2] == found[12][:2] == (4 * d_model**2, 4 * T * d_model**2 + 2 * T**2 * d_model)
+    assert found[12][2] == 12 * found[1][2] == 12_582_912
 
 
 @pytest.mark.receipt("ch05-rank", "computed")
@@ -126,16 +135,13 @@ def test_the_score_is_a_mean_over_places():
 def test_one_layer_has_no_induction_head_and_two_mostly_have():
     record = data.record("multi_head")
     assert record["mode"] == "full" and len(record["seeds"]) == 8
-    one, two = record["results"]["lists"]
-    gain = {}
-    for rows in (one, two):
-        gain[rows["n_layers"]] = [
-            max(torch.tensor(row["induction"]).sub(torch.tensor(row["control"])).flatten().tolist()) for row in rows["seeds"]
-        ]
-        assert rows["best_gain"]["half_width"] == pytest.approx(data.interval(gain[rows["n_layers"]])[1], abs=1e-3)
-    assert max(gain[1]) < 0.2 and sum(x > 0.85 for x in gain[2]) == 7 and min(gain[2]) > max(gain[1])
-    assert max(row["right"]["none"] for row in one["seeds"]) < 0.3
-    assert sorted(row["right"]["none"] for row in two["seeds"])[1] > 0.99
+    best = {row["n_layers"]: sorted(max(seed["induction"][-1]) for seed in row["seeds"]) for row in record["results"]["lists"]}
+    control = {row["n_layers"]: max(max(seed["control"][-1]) for seed in row["seeds"]) for row in record["results"]["lists"]}
+    assert max(best[1]) < 0.35 and best[2][0] < 0.6 and best[2][1] > 0.97 and max(control.values()) < 0.2
+    share = binomtest(7, 8).proportion_ci(method="wilson")
+    assert (round(share.low, 2), round(share.high, 2)) == (0.53, 0.98)
+    none = binomtest(0, 8).proportion_ci(method="wilson")
+    assert none.high < 0.33 < share.low
 
 
 # ---------------------------------------------------------------- heads removed
@@ -161,10 +167,12 @@ def test_a_removed_head_is_one_whose_rows_of_the_output_projection_are_zero():
 def test_single_heads_can_be_spared_and_the_layer_cannot():
     record = data.record("multi_head")
     assert record["mode"] == "full"
-    for row in record["results"]["lists"][1]["seeds"]:
-        right = row["right"]
-        assert min(right[f"head {h}"] for h in range(4)) > right["none"] - 0.2
-        assert right["all of the last layer"] < 0.25
+    learned = [row for row in record["results"]["lists"][1]["seeds"] if row["right"]["none"] > 0.9]
+    assert len(learned) == 7
+    for row in learned:
+        for loss in (row["loss"], row["loss_mean"]):
+            single = sum(loss[f"head {h}"] - loss["none"] for h in range(4))
+            assert single < 0.11 and loss["all of the last layer"] - loss["none"] > 3.7
 
 
 @pytest.mark.receipt("ch05-pruned", "measured")
@@ -172,8 +180,8 @@ def test_heads_that_can_be_spared_helped_in_training():
     record = data.record("multi_head")
     text = record["results"]["text"]
     assert record["mode"] == "full" and len(text) == 5
-    helped = [row["half_from_the_start"] - row["intact"] for row in text]
     cut = [row["removed_in_order"][4] - row["half_from_the_start"] for row in text]
-    for numbers in (helped, cut):
+    wide = [row["half_but_twice_as_wide"] - row["intact"] for row in text]
+    for numbers in (cut, wide):
         mean, half = data.interval(numbers)
         assert mean - half > 0.0
