@@ -82,7 +82,7 @@ def _parts() -> Iterator[tuple[str, str, str, Callable, tuple]]:
     ids, grouped = torch.tensor([[3, 1, 4, 1, 5]]), (narrow[:, :6], narrow[:, 6:])
     branches = [lambda h, n=n: n * h.tanh() for n in (1, 2, 3, 4)]
     yield "masked_attention", "ch04_attention", "attention", masked, (x, 2 * x, x, past)
-    yield "multi_head_attention", "ch05_multi_head", "split", _heads, (x, *W, 3, past)
+    yield "multi_head_attention", "ch05_multi_head", "multi_head", _heads, (x, *W, 3, past)
     yield "norm", "ch07_residual_norm", "norms", lambda x, w, _, eps: rms_norm(x, w, eps), (x / 99, x[0, 0], None, 1e-5)
     turn = (x, torch.arange(5), 12, 10_000.0)
     yield "rotate", "ch08_position_rope", "rope", lambda x, t, _, theta: rope(x, t, theta, "interleaved"), turn

@@ -7,7 +7,44 @@ from autograder.answers import cell, equivalent, right, wrong
 # ---------------------------------------------------------------- ch05.split
 
 
-@right("ch05.split")
+def split(width_16, width_8, fitting):
+    return {"width_16": width_16, "width_8": width_8, "fitting": fitting}
+
+
+right("ch05.split", split(64.0, 128.0, (8, 12, 16, 24)))
+right(
+    "ch05.split",
+    cell("width_16 = sympy.Integer(64)\nwidth_8 = torch.tensor(128)\nfitting = torch.tensor([8, 12, 16, 24])"),
+)
+wrong(
+    "ch05.split",
+    split(128, 64, [8, 12, 16, 24]),
+    "The two widths have changed places: more heads are narrower heads.",
+    see="several-heads",
+)
+wrong(
+    "ch05.split",
+    split(1024, 1024, [8, 12, 16, 24]),
+    "That is the width of the model. Side by side, all heads together have it.",
+    see="several-heads",
+)
+wrong(
+    "ch05.split",
+    split(64, 128, [8, 16]),
+    "Powers of two are not asked for: the number of heads must divide the width.",
+    see="several-heads",
+)
+wrong(
+    "ch05.split",
+    split(64, 128, [8, 12, 14, 16, 24]),
+    "One of these leaves a remainder, so the heads side by side would not be as wide as the model.",
+    see="several-heads",
+)
+
+# ---------------------------------------------------------------- ch05.multi_head
+
+
+@right("ch05.multi_head")
 def one_head_after_another(x, W_q, W_k, W_v, W_o, H, allowed=None):
     d_head, left = divmod(W_q.shape[1], H)
     if left:
@@ -22,7 +59,7 @@ def one_head_after_another(x, W_q, W_k, W_v, W_o, H, allowed=None):
     return torch.cat(heads, dim=-1) @ W_o
 
 
-@right("ch05.split")
+@right("ch05.multi_head")
 def torchs_attention(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
         raise ValueError("the heads do not fit")
@@ -32,7 +69,7 @@ def torchs_attention(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "You cut into heads by one view. It cuts the list of tokens, and each head gets some tokens instead of some columns.",
     see="split-then-turn",
 )
@@ -47,7 +84,7 @@ def one_view(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "The heads were joined without turning the axes back, so each row mixes tokens of one head.",
     see="split-then-turn",
 )
@@ -60,7 +97,7 @@ def joins_without_a_turn(x, W_q, W_k, W_v, W_o, H, allowed=None):
     return (scores.softmax(dim=-1) @ value).reshape(x.shape) @ W_o
 
 
-@wrong("ch05.split", "Head h took every H-th column. The columns of a head lie next to each other.", see="split-then-turn")
+@wrong("ch05.multi_head", "Head h took every H-th column. The columns of a head lie next to each other.", see="split-then-turn")
 def interleaved_heads(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
         raise ValueError("the heads do not fit")
@@ -71,7 +108,7 @@ def interleaved_heads(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "The scores were divided by the root of the model's width. A score is a sum of d_head products.",
     see="what-goes-wrong-in-practice",
 )
@@ -85,7 +122,7 @@ def scaled_by_the_width_of_the_model(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split", "The heads stand side by side, but nothing mixes them: the output projection is missing.", see="several-heads"
+    "ch05.multi_head", "The heads stand side by side, but nothing mixes them: the output projection is missing.", see="several-heads"
 )
 def no_output_projection(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
@@ -97,7 +134,7 @@ def no_output_projection(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "Your mask is always the causal one. Use the one that is given, and none if none is given.",
     see="several-heads",
 )
@@ -111,7 +148,7 @@ def always_causal(x, W_q, W_k, W_v, W_o, H, allowed=None):
     return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
 
 
-@wrong("ch05.split", "Your mask keeps what it should hide: True means that a query may read a key.", see="several-heads")
+@wrong("ch05.multi_head", "Your mask keeps what it should hide: True means that a query may read a key.", see="several-heads")
 def true_hides(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
         raise ValueError("the heads do not fit")
@@ -123,7 +160,7 @@ def true_hides(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "With heads that do not fit, columns are dropped without a word. Ask whether H divides the width first.",
     see="what-goes-wrong-in-practice",
 )
@@ -136,7 +173,7 @@ def rounds_down(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.split",
+    "ch05.multi_head",
     "One leading axis, the batch, is taken for granted. Count the axes from the end, and any number of them may come first.",
     see="split-then-turn",
 )
@@ -150,7 +187,7 @@ def one_batch_axis(x, W_q, W_k, W_v, W_o, H, allowed=None):
     return (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(B, T, d_model) @ W_o
 
 
-@wrong("ch05.split", "The result is right in float32 and has lost half of the digits of float64.", see="several-heads")
+@wrong("ch05.multi_head", "The result is right in float32 and has lost half of the digits of float64.", see="several-heads")
 def forces_float32(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
         raise ValueError("the heads do not fit")
@@ -182,11 +219,7 @@ def zeros_for_the_others(weights, value, W_o):
     return torch.stack(parts, dim=1)
 
 
-@wrong(
-    "ch05.parts",
-    "The numbers are right, and no gradient reaches the arguments: stay in torch, without detach.",
-    see="heads-add-up",
-)
+@right("ch05.parts")
 def in_numpy(weights, value, W_o):
     weights, value, W_o = (x.detach().numpy() for x in (weights, value, W_o))
     B, H, _, S = weights.shape
@@ -641,7 +674,7 @@ wrong(
 
 # ---------------------------------------------------------------- changes that make no difference
 
-equivalent("ch05.split", "`raise ValueError(f'{H} heads do not divide…`", "the words of the error are free")
+equivalent("ch05.multi_head", "`raise ValueError(f'{H} heads do not divide…`", "the words of the error are free")
 equivalent("ch05.parts", "`split = value.reshape(B, S, H, -1).transpose(1, -2)`", "of four axes the last but one is axis 2")
 for axis in (0, -1):
     equivalent("ch05.parts", f"`blocks = W_o.reshape(H, -1, W_o.shape[{axis}])`", "W_o is square")
