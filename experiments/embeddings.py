@@ -199,7 +199,9 @@ def tied_ends(s: dict) -> dict:
             runs = [held_out_loss(ids, len(names), s, seed, tied, d, lr) for seed in range(s["lm_seeds"])]
             losses, sizes = zip(*runs, strict=True)
             rows.append({"model": name, "d_model": d, "rate": lr, "parameters": sizes[0]} | interval(list(losses)))
-            print(f"{name:14} {sizes[0]:,} parameters, rate {lr}, {rows[-1]['mean']:.3f} ± {rows[-1]['half_width']:.3f}", flush=True)
+            print(
+                f"{name:14} {sizes[0]:,} parameters, rate {lr}, {rows[-1]['mean']:.3f} ± {rows[-1]['half_width']:.3f}", flush=True
+            )
     device = best_device()
     what = torch.cuda.get_device_name() if device.type == "cuda" else f"{device.type}, one thread"
     return {"V": len(names), "device": what, "torch": torch.__version__, "rows": rows}

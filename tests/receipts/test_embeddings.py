@@ -72,7 +72,7 @@ def test_the_share_of_the_table():
         with torch.device("meta"):
             model = GPT(Config(V, d, L, 4, d_ff=4 * d, ffn="gelu_tanh", tied=True))
             N = sum(p.numel() for p in model.parameters() if p.ndim == 2)  # without the norms
-        assert N == V * d + 12 * L * d**2
+        assert V * d + 12 * L * d**2 == N
 
 
 @pytest.mark.receipt("ch03-err-share", "erratum")
@@ -255,9 +255,9 @@ def test_the_gradient_has_a_direct_way():
     """Slopes of the whole model by differences, against the identity and autograd's slopes of what each branch gave."""
     model, ids, kept = tied_model(1).requires_grad_(False), torch.tensor([[3, 7, 3]]), {}
     start = model.embedding.weight[ids].clone()  # (1, T, d)
-    for l, block in enumerate(model.blocks):
+    for layer, block in enumerate(model.blocks):
         for name in ("attention", "ffn"):
-            getattr(block, name).register_forward_hook(lambda module, args, out, key=(l, name): kept.update({key: out}))
+            getattr(block, name).register_forward_hook(lambda module, args, out, key=(layer, name): kept.update({key: out}))
     model.norm.register_forward_hook(lambda module, args, out: kept.update(stream=args[0]))
 
     def hooked(x, key):
@@ -266,7 +266,7 @@ def test_the_gradient_has_a_direct_way():
         return kept[key]
 
     by_writes = torch.eye(36, dtype=torch.float64)  # (T d, T d)
-    writes = [(l, name) for l in range(2) for name in ("attention", "ffn")]
+    writes = [(layer, name) for layer in range(2) for name in ("attention", "ffn")]
     for key in writes:
         by_writes += torch.autograd.functional.jacobian(lambda x, key=key: hooked(x, key), start).reshape(36, 36)
     step, columns = 1e-5, []
