@@ -54,7 +54,7 @@ def embedding(ids: Tensor, E: Tensor) -> Tensor:
 
 
 def tied_logits(h: Tensor, E: Tensor) -> Tensor:
-    """h Eᵀ, the scores behind formula ch03-tied-head: h (..., d), E (V, d) → (..., V).
+    """h Eᵀ, the scores in formula ch03-tied-head: h (..., d), E (V, d) → (..., V).
 
     Source: Press and Wolf (2017), Using the Output Embedding to Improve Language Models.
     """
@@ -208,7 +208,7 @@ ANALOGIES = {
         "bingley netherfield, bennet longbourn, collins hunsford, knightley donwell, woodhouse hartfield, weston randalls, "
         "elliot kellynch, bertram mansfield, tilney northanger, musgrove uppercross, rushworth sotherton, darcy pemberley"
     ),
-}  # pairs that stand in the same relation
+}  # pairs of words in the same relation
 
 
 def questions(kind: str, names: list[str]) -> list[tuple[int, int, int, int]]:
@@ -228,7 +228,7 @@ def questions(kind: str, names: list[str]) -> list[tuple[int, int, int, int]]:
 def residual_trace(model: GPT, ids: Tensor) -> dict[str, Tensor]:
     """What is written into the residual stream: the embedding, then each attention and feed-forward network.
 
-    ids (B, T) → a name for each write and what it adds, (B, T, d_model). Their sum is the stream behind the last
+    ids (B, T) → a name for each write and what it adds, (B, T, d_model). Their sum is the stream after the last
     block, formula ch03-stream.
     """
     writes = {"embedding": embedding(ids, model.embedding.weight)}

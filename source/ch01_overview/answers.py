@@ -21,7 +21,7 @@ def with_memory(needs, minutes):
 
 @right("ch01.finish")
 def backwards(needs, minutes):
-    still = list(minutes)  # minutes from the start of an operation to the end of the longest chain behind it
+    still = list(minutes)  # minutes from the start of an operation to the end of the longest chain after it
     for i in reversed(range(len(needs))):
         for j in needs[i]:
             still[j] = max(still[j], minutes[j] + still[i])
@@ -110,7 +110,7 @@ wrong("ch01.serial", "a", "Only time is a chain. The batch and the entries of th
 wrong(
     "ch01.serial",
     "c",
-    "That needs steps that can be joined into one step of the same form. With tanh they cannot.",
+    "Computed as written, each step waits for the one before. A scan needs steps that join into one step of the same form, and with tanh they do not.",
     see="a-chain-that-can-be-cut",
 )
 wrong("ch01.serial", "d", "Attention has more arithmetic in every row of the first table.", see="a-puzzle-first")
@@ -449,5 +449,5 @@ for tolerances in ("rtol=2e-09, atol=1e-09", "rtol=1e-09, atol=2e-09", "rtol=1e-
         "ch01.can_scan", f"`return torch.allclose(left, right, {tolerances})`", "tolerances between the two that the task names"
     )
 for change in ("45150 / 11326", "45151 / 11325", "45149 / 11325", "45150 / 11324"):
-    equivalent("ch01.pairs", f"`ratio = {change}`", "the same to three digits behind the point")
+    equivalent("ch01.pairs", f"`ratio = {change}`", "the same to three digits after the point")
 equivalent("ch01.window", "`r, T = sympy.symbols('r T'…)`", "the names tell the letters, not what is assumed of them")

@@ -66,7 +66,7 @@ def one_line_only(ids, G, V):
 
 @wrong(
     "ch03.rows",
-    "You returned the rows of the places, not of the vocabulary: that is G itself, put in order.",
+    "You returned a row for each place of the text, not for each token of the vocabulary: that is G itself, sorted.",
     see="a-row-of-a-table",
 )
 def sorted_rows(ids, G, V):
@@ -80,12 +80,12 @@ def by_autograd(ids, G, V):
         return torch.autograd.grad(E[ids], E, G)[0]
 
 
-@wrong("ch03.rows", "The sign is turned: this is a step of descent, minus the gradient.", see="a-row-of-a-table")
+@wrong("ch03.rows", "The sign is wrong: this is a step of descent, minus the gradient.", see="a-row-of-a-table")
 def a_step(ids, G, V):
     return -G.new_zeros(V, G.shape[-1]).index_add(0, ids.flatten(), G.flatten(0, -2))
 
 
-@wrong("ch03.rows", "Ids count from 0: your rows are one place too low.", see="a-row-of-a-table")
+@wrong("ch03.rows", "Ids count from 0: all your rows are shifted by one.", see="a-row-of-a-table")
 def from_one(ids, G, V):
     return G.new_zeros(V, G.shape[-1]).index_add(0, (ids.flatten() + 1) % V, G.flatten(0, -2))
 
@@ -161,7 +161,7 @@ wrong(
 wrong(
     "ch03.width",
     cell('V, L, s = sympy.symbols("V L s", positive=True)\nwidth = V * s / (6 * L * (1 - s))'),
-    "Turned over: a wider model has a smaller share of tables, yours a larger one.",
+    "Yours grows with s, but a larger share of tables belongs to a narrower model.",
     see="how-much-of-a-model-is-its-table",
 )
 wrong(
@@ -194,7 +194,11 @@ def means_first(pairs, c, E, exclude=True):
     return next(w for w in order if not exclude or w not in out)
 
 
-@wrong("ch03.complete", "The direction is turned around: it leads from the first word of a pair to the second.", see="directions")
+@wrong(
+    "ch03.complete",
+    "Your direction points backwards: it should lead from the first word of a pair to the second.",
+    see="directions",
+)
 def turned_around(pairs, c, E, exclude=True):
     rows = F.normalize(E, dim=1)
     direction = torch.stack([rows[x] - rows[y] for x, y in pairs]).mean(0)
@@ -285,7 +289,7 @@ def nearest_to_c(pairs, c, E, exclude=True):
     "You rank by distance to the point, whose length is not 1. The task asks for the largest cosine.",
     see="directions",
 )
-def excluded_score_zero(pairs, c, E, exclude=True):
+def nearest_by_distance(pairs, c, E, exclude=True):
     rows = F.normalize(E, dim=1)
     target = rows[c] + torch.stack([rows[y] - rows[x] for x, y in pairs]).mean(0)
     scores = -(E - target).norm(dim=1)
@@ -349,7 +353,7 @@ def with_backward(x, W, add):
 
 @wrong(
     "ch03.stack",
-    "You add the input again in every layer. The stream that is added to is what stands there now.",
+    "You add the input again in every layer. Each layer adds to the stream as the layer before left it.",
     see="a-stream-that-is-added-to",
 )
 def adds_the_input(x, W, add):
@@ -405,7 +409,7 @@ def linear(x, W, add):
 
 @wrong(
     "ch03.stack",
-    "The tanh stands around the sum in your stack. Then the stream is bent in every layer, and no term passes through.",
+    "You put the tanh around the whole sum, so that every layer bends the stream and no term passes through unchanged.",
     see="a-stream-that-is-added-to",
 )
 def bends_the_sum(x, W, add):
@@ -605,7 +609,7 @@ def five_texts(f, T, V):
     return True
 
 
-@wrong("ch03.is_static", "Your answer is turned around.", see="one-word-in-two-sentences")
+@wrong("ch03.is_static", "Your answer is the wrong way round: True means static.", see="one-word-in-two-sentences")
 def answers_the_contrary(f, T, V):
     rows = {}
     for _ in range(12):

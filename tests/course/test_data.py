@@ -121,9 +121,13 @@ def with_runs(stem: str):
         case "residual_norm":
             yield from ((row["loss"], row["mean"], row["half_width"]) for row in results["training"])
         case "embeddings":
-            told = [cell for row in results["analogies"]["rows"] for cell in row.values() if isinstance(cell, dict)]
+            told = [
+                cell for row in results["analogies"]["rows"] for cell in row.values() if isinstance(cell, dict) and "runs" in cell
+            ]
             told += [results["analogies"]["loss"], *results["tied"]["rows"]]
             yield from ((cell["runs"], cell["mean"], cell["half_width"]) for cell in told)
+        case "overview":
+            yield from ((row["runs"], row["log10"], row["half_width"]) for row in results["gradients"])
         case "position_rope":
             for scheme, runs in results["runs"].items():
                 summary = results["summary"][scheme]
