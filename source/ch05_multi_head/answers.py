@@ -642,36 +642,6 @@ def layer_by_layer(loss, n_layers, H):
         order += [(layer, head) for head in sorted(range(H), key=lambda head, rise=rise: -rise[head])]
     return order
 
-
-# ---------------------------------------------------------------- ch05.verdict
-
-right("ch05.verdict", "ACE")
-right("ch05.verdict", "eca")
-right("ch05.verdict", "a, c, e")
-right("ch05.verdict", ["a", "c", "e"])
-wrong("ch05.verdict", "acde", "One of your letters speaks of a training run. Nobody made it.", see="remove-a-head")
-wrong(
-    "ch05.verdict",
-    "abce",
-    "One of your letters was not measured: heads were taken away one at a time or all four, never two.",
-    see="remove-a-head",
-)
-wrong(
-    "ch05.verdict",
-    "ce",
-    "One more follows: had the loss needed something that only one head has, its removal would have shown it.",
-    see="remove-a-head",
-)
-wrong(
-    "ch05.verdict", "ae", "One more follows: compare the sum of four zeros with the rise when all four go.", see="remove-a-head"
-)
-wrong(
-    "ch05.verdict",
-    "ac",
-    "One more follows: the means stayed, and the loss went to chance. Something beyond the means was used.",
-    see="remove-a-head",
-)
-
 # ---------------------------------------------------------------- changes that make no difference
 
 equivalent("ch05.multi_head", "`raise ValueError(f'{H} heads do not divide…`", "the words of the error are free")
