@@ -123,7 +123,7 @@ def keeps_all_gradients(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "You added the decay to the gradient. That is an L2 penalty: it is divided by the root of v with the rest.",
+    "You added the decay to the gradient. That is an L2 penalty: it is divided by the root of v like everything else.",
     see="weight-decay-is-not-l2",
 )
 def l2_penalty(params, grads, state, rate, decay):
@@ -213,7 +213,7 @@ def forgets_the_state(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "Your ε stands under the root. There it is a hundred million times larger than it should be.",
+    "Your ε is under the root. There it is a hundred million times larger than it should be.",
     see="a-rate-for-each-parameter",
 )
 def epsilon_under_the_root(params, grads, state, rate, decay):
@@ -425,8 +425,8 @@ _LISTS = """
     generator = torch.Generator().manual_seed(3)
     def make(shapes, norm):
         grads = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
-        total = math.sqrt(sum(float((g**2).sum()) for g in grads))
-        return [g * norm / total for g in grads]
+        total = math.sqrt(sum(float(g.square().sum()) for g in grads))
+        return [g * (norm / total) for g in grads]
     several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)]]
 """
 
