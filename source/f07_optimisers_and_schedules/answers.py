@@ -500,10 +500,10 @@ for line in (
     "generator = torch.Generator().manual_seed(0)",
     "generator = torch.Generator().manual_seed(2)",
     "generator = torch.manual_seed(1)",
-    "grads = [torch.randn(s, dtype=torch.float64) for s in shapes]",
+    "drawn = [torch.randn(s, dtype=torch.float64) for s in shapes]",
 ):
     equivalent("f07.clips", f"`{line}`", "other random numbers")
-equivalent("f07.clips", "`grads = [torch.randn(s, generator=generator) for s in shapes]`", "float64 is this notebook's default")
+equivalent("f07.clips", "`drawn = [torch.randn(s, generator=generator) for s in shapes]`", "float64 is this notebook's default")
 equivalent("f07.clips", "`got = clip([g for g in grads], c)`", "the gradients are not used after the call")
 for same in (", strict=False", ""):
     equivalent("f07.clips", f"`for mine, right in zip(got, wanted{same}):`", "their lengths were compared before")
