@@ -58,7 +58,7 @@ def unbiased(x, weight, bias, eps):
     return (x - x.mean(dim=-1, keepdim=True)) / (x.var(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
 
-@wrong("ch07.norms", "ε stands outside your root. It is added to the mean square.", see="two-norms")
+@wrong("ch07.norms", "Your ε is added outside the root. It belongs to the mean square.", see="two-norms")
 def eps_outside(x, weight, bias, eps):
     if bias is None:
         return x / (x.square().mean(dim=-1, keepdim=True).sqrt() + eps) * weight
@@ -175,7 +175,7 @@ def against_torch(f):
     return "neither"
 
 
-@wrong("ch07.which", "You look at rows of size 1 only, where ε is not seen: where it stands, how large it is.", see="two-norms")
+@wrong("ch07.which", "You look at rows of size 1 only, where ε is not seen: neither its place nor its size.", see="two-norms")
 def blind_to_eps(f):
     torch.default_generator.manual_seed(0)
     xs = [
@@ -612,7 +612,7 @@ def no_final_norm(x, branches, norms, placement):
     return x
 
 
-@wrong("ch07.stack", "Your post-norm adds to the normed branch. The norm stands on the sum.", see="before-or-after")
+@wrong("ch07.stack", "Your post-norm adds to the normed branch. The norm is taken of the sum.", see="before-or-after")
 def norms_the_branch(x, branches, norms, placement):
     if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
         raise ValueError
