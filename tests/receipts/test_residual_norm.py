@@ -61,7 +61,10 @@ def test_what_epsilon_leaves_of_the_size():
         assert sp.simplify(left - m / (m + eps)) == 0
     for size in (1e-3, 0.02, 1.0):
         x = size * (normal(5, 64) + 1)
-        for normed, row in ((F.rms_norm(x, (64,), eps=1e-5), x), (F.layer_norm(x, (64,), eps=1e-5), x - x.mean(-1, keepdim=True))):
+        for normed, row in (
+            (F.rms_norm(x, (64,), eps=1e-5), x),
+            (F.layer_norm(x, (64,), eps=1e-5), x - x.mean(-1, keepdim=True)),
+        ):
             m = row.square().mean(-1)
             assert torch.allclose(normed.square().mean(-1), m / (m + 1e-5), rtol=0, atol=1e-12)
 
