@@ -384,8 +384,9 @@ def property_by_property(clip):
         [torch.tensor(5.0, dtype=torch.float64), torch.tensor([3.0, -2.0], dtype=torch.float64)],
     ]
     for grads in examples:
+        whole = length(grads)
         for c, norm in ((0.1, 0.105), (10.0, 18.0), (0.7, 0.07), (10.0, 9.5), (0.1, 6.0), (0.7, 0.0)):
-            given = [g * norm / length(grads) for g in grads]
+            given = [g * (norm / whole) for g in grads]
             try:
                 got = clip([g.clone() for g in given], c)
                 if not isinstance(got, list) or len(got) != len(given):
@@ -423,10 +424,10 @@ def as_torchs_own(clip):
 _LISTS = """
     import math
     generator = torch.Generator().manual_seed(3)
-    def make(shapes, norm):
+    def make(shapes):
         grads = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
-        total = math.sqrt(sum(float(g.square().sum()) for g in grads))
-        return [g * (norm / total) for g in grads]
+        total = math.sqrt(sum(float((g**2).sum()) for g in grads))
+        return [g / total for g in grads]
     several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)]]
 """
 
@@ -442,9 +443,10 @@ def _tester(
     return cell(f"""def clips(clip):{_LISTS}
     try:
         for shapes in {shapes}:
+            drawn = make(shapes)
             for i, size in enumerate({sizes}):
                 c = {cs}[i % len({cs})]
-                grads = make(shapes, size * c)
+                grads = [g * (size * c) for g in drawn]
                 got = clip([g.clone() for g in grads], c)
                 if len(got) != len(grads) or not ({kind}):
                     return False
