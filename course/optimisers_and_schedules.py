@@ -191,18 +191,21 @@ def walk(step: Callable, A: torch.Tensor, w: torch.Tensor, steps: int, bottom: t
     return torch.stack(path)
 
 
-def clip_global_norm(grads: list[torch.Tensor], c: float) -> list[torch.Tensor]:
-    """min(1, c/‖g‖) g for each g of grads, with ‖g‖ over all tensors together, formula f07-clip. Shapes stay.
+def clip_global_norm(grads: list[torch.Tensor], longest: float) -> list[torch.Tensor]:
+    """min(1, g_max/‖g‖) g for each g of grads, with ‖g‖ over all tensors together, formula f07-clip. Shapes stay.
+
+    Args:
+        longest: g_max, the longest length that is let through.
 
     Raises:
-        ValueError: if c is not positive.
+        ValueError: if it is not positive.
 
     Source: Pascanu, Mikolov and Bengio (2013), On the difficulty of training recurrent neural networks.
     """
-    if not c > 0:
-        raise ValueError(f"c must be positive, got {c}")
+    if not longest > 0:
+        raise ValueError(f"the longest length must be positive, got {longest}")
     norm = math.sqrt(sum(float((g**2).sum()) for g in grads))
-    factor = 1.0 if norm <= c else c / norm
+    factor = 1.0 if norm <= longest else longest / norm
     return [factor * g for g in grads]
 
 
@@ -221,12 +224,12 @@ def cosine(t: int, peak: float, warm: int, end: int) -> float:
     """Linear to the peak, then half a cosine down to 0 at the end, and 0 from there on; formulas f07-warmup and f07-cosine.
 
     Raises:
-        ValueError: if the end is not behind the warmup; see also `warmup`.
+        ValueError: if the end is not after the warmup; see also `warmup`.
 
     Source: Loshchilov and Hutter (2017), SGDR.
     """
     if end <= warm:
-        raise ValueError(f"the end must be behind the warmup, got {end} and {warm}")
+        raise ValueError(f"the end must come after the warmup, got {end} and {warm}")
     if t <= warm:
         return warmup(t, peak, warm)
     return peak * (1 + math.cos(math.pi * min((t - warm) / (end - warm), 1.0))) / 2

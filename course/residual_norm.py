@@ -107,7 +107,7 @@ def layer_norm_backward(x: Tensor, weight: Tensor, grad_out: Tensor, eps: float 
 def pre_block(x: Tensor, branches: list[Callable], norm: Callable) -> Tensor:
     """x + F(norm(x)) for each branch F in its turn: the norm is in the branch. Formula ch07-pre.
 
-    A model of such blocks needs one more norm behind the last one.
+    A model of such blocks needs one more norm after the last one.
     """
     for branch in branches:
         x = x + branch(norm(x))
@@ -127,7 +127,7 @@ def skip_share(n: int, s2: float, placement: str) -> float:
     Args:
         n: number of branches, two a block.
         s2: second moment of what a branch adds, uncorrelated with the stream, if it reads one of size 1.
-        placement: "pre", with the norm behind the last block, or "post".
+        placement: "pre", with the norm after the last block, or "post".
 
     Raises:
         ValueError: if the placement is another.
@@ -143,7 +143,7 @@ def skip_share(n: int, s2: float, placement: str) -> float:
 def random_blocks(L: int, d_model: int, seeds: list[int], dtype: torch.dtype = torch.float32) -> list[dict[str, Tensor]]:
     """The matrices of L blocks for R random models: one head of attention, and a ReLU network four times as wide.
 
-    Their variance keeps the second moment from layer to layer (chapter f05): 1/n_in, and 2/n_in behind a ReLU.
+    Their variance keeps the second moment from layer to layer (chapter f05): 1/n_in, and 2/n_in after a ReLU.
 
     Returns:
         for each block W_q, W_k, W_v, W_o (R, 1, d_model, d_model), W_1 (R, 1, d_model, 4 d_model) and W_2 back.
@@ -182,7 +182,7 @@ def streams(
     ffn: bool = True,
     causal: bool = False,
 ) -> list[Tensor]:
-    """The stream in front of the first block and behind each: L + 1 tensors (R, B, T, d_model).
+    """The stream before the first block and after each: L + 1 tensors (R, B, T, d_model).
 
     Args:
         x: (R, B, T, d_model), what goes into the first block.
@@ -229,7 +229,7 @@ def gradient_norms(placement: str, L: int, seeds: list[int], d_model: int = 32, 
 
 
 def rank_residual(x: Tensor) -> Tensor:
-    """How far the rows are from being equal: ‖x − 1 x̄‖ / ‖x‖ in Frobenius norms, 0 for equal rows. Formula ch07-residual.
+    """How far the rows are from being equal: ‖X − 1 X̄‖ / ‖X‖ in Frobenius norms, 0 for equal rows. Formula ch07-residual.
 
     Args:
         x: (..., T, d_model), not all zero.
@@ -244,7 +244,7 @@ def rank_residual(x: Tensor) -> Tensor:
 
 
 def cloud(depth: int, skip: bool, placement: str, causal: bool = False) -> list[list[list[float]]]:
-    """Six tokens in the plane in front of and behind each of `depth` layers of attention, for the figure to play with.
+    """Six tokens in the plane before and after each of `depth` layers of attention, for the figure to play with.
 
     Scores are the inner products of the tokens over √2; layer l turns its values by l · 137.5 degrees.
 

@@ -123,7 +123,7 @@ def keeps_all_gradients(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "You added the decay to the gradient. That is an L2 penalty: it is divided by the root of v with the rest.",
+    "You added the decay to the gradient. That is an L2 penalty: it is divided by the root of v like everything else.",
     see="weight-decay-is-not-l2",
 )
 def l2_penalty(params, grads, state, rate, decay):
@@ -213,7 +213,7 @@ def forgets_the_state(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "Your ε stands under the root. There it is a hundred million times larger than it should be.",
+    "Your ε is under the root. There it is a hundred million times larger than it should be.",
     see="a-rate-for-each-parameter",
 )
 def epsilon_under_the_root(params, grads, state, rate, decay):
@@ -384,8 +384,9 @@ def property_by_property(clip):
         [torch.tensor(5.0, dtype=torch.float64), torch.tensor([3.0, -2.0], dtype=torch.float64)],
     ]
     for grads in examples:
+        whole = length(grads)
         for c, norm in ((0.1, 0.105), (10.0, 18.0), (0.7, 0.07), (10.0, 9.5), (0.1, 6.0), (0.7, 0.0)):
-            given = [g * norm / length(grads) for g in grads]
+            given = [g * (norm / whole) for g in grads]
             try:
                 got = clip([g.clone() for g in given], c)
                 if not isinstance(got, list) or len(got) != len(given):
@@ -423,10 +424,10 @@ def as_torchs_own(clip):
 _LISTS = """
     import math
     generator = torch.Generator().manual_seed(3)
-    def make(shapes, norm):
+    def make(shapes):
         grads = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
         total = math.sqrt(sum(float((g**2).sum()) for g in grads))
-        return [g * norm / total for g in grads]
+        return [g / total for g in grads]
     several = [[(2, 3), (4,), (1, 2, 2), ()], [(5,)]]
 """
 
@@ -442,9 +443,10 @@ def _tester(
     return cell(f"""def clips(clip):{_LISTS}
     try:
         for shapes in {shapes}:
+            drawn = make(shapes)
             for i, size in enumerate({sizes}):
                 c = {cs}[i % len({cs})]
-                grads = make(shapes, size * c)
+                grads = [g * (size * c) for g in drawn]
                 got = clip([g.clone() for g in grads], c)
                 if len(got) != len(grads) or not ({kind}):
                     return False
@@ -500,10 +502,10 @@ for line in (
     "generator = torch.Generator().manual_seed(0)",
     "generator = torch.Generator().manual_seed(2)",
     "generator = torch.manual_seed(1)",
-    "grads = [torch.randn(s, dtype=torch.float64) for s in shapes]",
+    "drawn = [torch.randn(s, dtype=torch.float64) for s in shapes]",
 ):
     equivalent("f07.clips", f"`{line}`", "other random numbers")
-equivalent("f07.clips", "`grads = [torch.randn(s, generator=generator) for s in shapes]`", "float64 is this notebook's default")
+equivalent("f07.clips", "`drawn = [torch.randn(s, generator=generator) for s in shapes]`", "float64 is this notebook's default")
 equivalent("f07.clips", "`got = clip([g for g in grads], c)`", "the gradients are not used after the call")
 for same in (", strict=False", ""):
     equivalent("f07.clips", f"`for mine, right in zip(got, wanted{same}):`", "their lengths were compared before")

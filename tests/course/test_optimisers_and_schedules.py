@@ -186,7 +186,7 @@ def test_schedules_at_their_corners():
         (lambda: clip_global_norm([torch.ones(2)], 0.0), "positive"),
         (lambda: warmup(0, 1.0, 10), "counted from 1"),
         (lambda: warmup(1, 1.0, 0), "counted from 1"),
-        (lambda: cosine(5, 1.0, 10, 10), "behind the warmup"),
+        (lambda: cosine(5, 1.0, 10, 10), "after the warmup"),
         (lambda: noam(0, 512, 4000), "1 or more"),
         (lambda: wsd(1, 1.0, 10, 5, 20), "warm ≤ fall < end"),
     ],
