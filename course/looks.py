@@ -1,0 +1,146 @@
+"""What chapters look at in the trained model of `course.pretrained`, beside the small models that they understand whole.
+
+A look takes seconds where the model is on this machine; elsewhere it is read from the record that `experiments/looks.py` wrote.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course import data, pretrained
+from course.checkpoint import load_gpt
+from course.model import GPT
+from course.multi_head import induction_score, said_twice
+from course.position_rope import wavelengths
+from course.profile import look as look_at
+from course.tokens import bpe_encode, vocabulary
+
+__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "heads", "look", "neighbours", "rope_pairs"]
+
+MODEL = "smollm2-135m"
+WORDS = (" king", " London", " seven", " happy", " ran")
+STARTS = ("The capital of France is", "One, two, three, four,", "Water is made of hydrogen and")
+
+
+def look(name: str) -> dict:
+    """A look by its name in `LOOKS`: made anew where the model is here, else as it was recorded, which is said.
+
+    Raises:
+        KeyError: if there is no such look.
+    """
+    made = LOOKS[name]
+    if pretrained.is_here(MODEL):
+        return made()
+    print(f"{MODEL} is not on this machine: these numbers were recorded. To make them here: python -m course.pretrained {MODEL}")
+    return data.record("looks")["results"][name]
+
+
+@torch.no_grad()
+def neighbours(k: int = 4, pairs: int = 2000) -> dict:
+    """The nearest tokens of some words in the embedding, by cosine, and the cosines of random pairs of tokens (`pairs` of them)."""
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    unit = F.normalize(model.embedding.weight, dim=-1)  # (V, d_model)
+    near = {}
+    for word in WORDS:
+        (i,) = tokenizer.encode(word)
+        cosines, ids = (unit @ unit[i]).topk(k + 1)  # the word itself comes first
+        near[word] = [[tokenizer.decode([int(j)]), round(float(c), 3)] for j, c in zip(ids[1:], cosines[1:], strict=True)]
+    chosen = torch.randint(len(unit), (2, pairs), generator=torch.Generator().manual_seed(0))
+    return {"near": near, "random": _rounded((unit[chosen[0]] * unit[chosen[1]]).sum(dim=-1))}
+
+
+@torch.no_grad()
+def heads(n: int = 64) -> dict:
+    """The induction score of every head on n random tokens that repeat, (L, H)."""
+    model, scores = pretrained.load(MODEL), []
+    ids = said_twice(2, n, model.config.V, torch.Generator().manual_seed(0))
+    look_at(model, ids, lambda layer, weights, stream: scores.append(induction_score(weights, n).mean(dim=0)))
+    return {"induction": [_rounded(row) for row in scores]}
+
+
+@torch.no_grad()
+def rope_pairs(tokens: int = 256) -> dict:
+    """The wavelength of each pair of RoPE, and its share of the length of queries and keys, early and late layers apart.
+
+    A pair's share is the mean over tokens and heads of |q_i| |k_i|, the largest score that it can give, over the sum of all pairs'.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    ids = torch.tensor([tokenizer.encode(data.read("austen", 4 * 4 * tokens), errors="ignore")[:tokens]])
+    shares: list[Tensor] = []
+
+    def before(attention, given):
+        query, key, _ = attention.project(*given[:2])
+        lengths = [each.unflatten(-1, (2, -1)).norm(dim=-2).mean(dim=(0, 2)) for each in (query, key)]  # (heads, d_head / 2)
+        product = lengths[0] * lengths[1].repeat_interleave(len(lengths[0]) // len(lengths[1]), dim=0)  # (H, d_head / 2)
+        shares.append((product / product.sum(dim=-1, keepdim=True)).mean(dim=0))
+
+    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
+    try:
+        model(ids)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    found, half = torch.stack(shares), len(shares) // 2  # (L, d_head / 2)
+    waves = wavelengths(model.config.d_head, model.config.theta)
+    told = {"theta": model.config.theta, "trained": model.config.T_max, "wavelengths": [round(float(w), 1) for w in waves]}
+    return told | {"early": _rounded(found[:half].mean(dim=0)), "late": _rounded(found[half:].mean(dim=0))}
+
+
+@torch.no_grad()
+def context_loss(windows: int = 24, n_bytes: int = 600) -> dict:
+    """Bits a byte of the trained model and of the course's own GPT on the same windows of Austen that ours never read.
+
+    Both begin each window with nothing read. `ours` and `theirs` have one number for each window, `ours by part` and
+    `theirs by part` for each sixth of a window the mean over windows.
+    """
+    gpt, merges = load_gpt()
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    held_out = data.read("austen")[-60_000:].encode("utf-8")
+    starts = [round(i * (len(held_out) - n_bytes) / (windows - 1)) for i in range(windows)]
+    pieces = [held_out[start : start + n_bytes].decode("utf-8", "ignore") for start in starts]
+    spelled, bos = vocabulary(merges), gpt.config.V - 1
+    ours = torch.stack([_bits(gpt, [bos, *bpe_encode(piece, merges)], spelled) for piece in pieces])  # (windows, parts)
+    theirs = torch.stack([_bits(model, [0, *tokenizer.encode(piece, errors="ignore")], tokenizer.bytes_of) for piece in pieces])
+    told = {
+        "bytes": n_bytes,
+        "windows": windows,
+        "parameters": [sum(p.numel() for p in each.parameters()) for each in (gpt, model)],
+    }
+    told |= {"ours": _rounded(ours.mean(dim=1)), "theirs": _rounded(theirs.mean(dim=1))}
+    return told | {"ours by part": _rounded(ours.mean(dim=0)), "theirs by part": _rounded(theirs.mean(dim=0))}
+
+
+def _bits(model: GPT, ids: list[int], spelled, parts: int = 6) -> Tensor:
+    """Bits a byte of each part of a text, whose first token is one that marks the start: (parts,)."""
+    x = torch.tensor([ids])
+    bits = F.cross_entropy(model(x[:, :-1])[0].float(), x[0, 1:], reduction="none") / math.log(2)
+    sizes = torch.tensor([float(len(spelled[i])) for i in ids[1:]])
+    return torch.stack([b.sum() / s.sum() for b, s in zip(bits.tensor_split(parts), sizes.tensor_split(parts), strict=True)])
+
+
+@torch.no_grad()
+def cached_text(new: int = 5) -> dict:
+    """What the trained model writes after some beginnings, always the likeliest token, and the bytes of its cache."""
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    written, least = {}, float("inf")
+    for start in STARTS:
+        cache, ids = model.cache(), tokenizer.encode(start)
+        step = torch.tensor([ids])
+        for _ in range(new):
+            best = model(step, cache)[0, -1].topk(2)
+            least = min(least, float(best.values[0] - best.values[1]))
+            step = best.indices[:1][None]
+            ids.append(int(step))
+        written[start] = tokenizer.decode(ids)
+    told = {"tokens": len(cache), "bytes": cache.nbytes, "bytes a token": cache.nbytes // len(cache)}
+    return {"written": written, "smallest lead": round(least, 2), "cache": told}
+
+
+def _rounded(values: Tensor) -> list[float]:
+    return [round(float(x), 3) for x in values]
+
+
+LOOKS: dict[str, Callable[[], dict]] = {f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text)}
