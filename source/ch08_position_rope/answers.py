@@ -91,9 +91,7 @@ def reversal_only(f, T, d_model):
     return "last-blind" if bool((f(x[before])[-1] - f(x)[-1]).abs().max() < 1e-3) else "ordered"
 
 
-@wrong(
-    "ch08.shuffle", "You only exchanged the first two tokens. Move all of them, in several random orders.", see="blind-to-order"
-)
+@wrong("ch08.shuffle", "You only swapped the first two tokens. Move all of them, in several random orders.", see="blind-to-order")
 def first_two_only(f, T, d_model):
     x = torch.randn(T, d_model)
     swap = torch.arange(T)
@@ -149,7 +147,7 @@ def moves_the_last_too(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
-@wrong("ch08.shuffle", "Your threshold is too wide: an effect of some hundredths passes as rounding.", see="blind-to-order")
+@wrong("ch08.shuffle", "Your threshold is too high: an effect of some hundredths passes as rounding.", see="blind-to-order")
 def wide_threshold(f, T, d_model):
     x = torch.randn(T, d_model)
     moves, last = False, False
@@ -163,7 +161,7 @@ def wide_threshold(f, T, d_model):
 
 @wrong(
     "ch08.shuffle",
-    "Your threshold is too narrow: rounding of some hundred-thousandths passes as an effect.",
+    "Your threshold is too low: rounding of some hundred-thousandths passes as an effect.",
     see="blind-to-order",
 )
 def narrow_threshold(f, T, d_model):
@@ -213,6 +211,54 @@ def first_column_only(f, T, d_model):
     return "ordered" if moves and last else "last-blind" if moves else "equivariant"
 
 
+@wrong(
+    "ch08.shuffle",
+    "You try too few permutations. Some change nothing by chance: draw at least ten.",
+    see="blind-to-order",
+)
+def two_permutations(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    for _ in range(2):
+        everywhere = torch.randperm(T)
+        before = torch.cat([torch.randperm(T - 1), torch.tensor([T - 1])])
+        moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 1e-3)
+        last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 1e-3)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
+@wrong(
+    "ch08.shuffle",
+    "You averaged the differences, and one number that moves is lost among many that stay. Take the largest.",
+    see="blind-to-order",
+)
+def average_difference(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    for _ in range(20):
+        everywhere = torch.randperm(T)
+        before = torch.cat([torch.randperm(T - 1), torch.tensor([T - 1])])
+        moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().mean() > 5e-3)
+        last |= bool((f(x[before])[-1] - f(x)[-1]).abs().mean() > 5e-3)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
+@wrong(
+    "ch08.shuffle",
+    "You only reversed the rows before the last. A function can survive that and still see their order.",
+    see="what-the-causal-mask-changes",
+)
+def reverses_before(f, T, d_model):
+    x = torch.randn(T, d_model)
+    moves, last = False, False
+    before = torch.cat([torch.arange(T - 1).flip(0), torch.tensor([T - 1])])
+    for _ in range(20):
+        everywhere = torch.randperm(T)
+        moves |= bool((f(x[everywhere]) - f(x)[everywhere]).abs().max() > 1e-3)
+        last |= bool((f(x[before])[-1] - f(x)[-1]).abs().max() > 1e-3)
+    return "ordered" if moves and last else "last-blind" if moves else "equivariant"
+
+
 # ---------------------------------------------------------------- ch08.score
 
 right("ch08.score", cell("content, twist = sympy.Matrix([q0, q1]).dot(sympy.Matrix([k0, k1])), -(q0 * k1 - k0 * q1)"))
@@ -220,7 +266,7 @@ right("ch08.score", cell("content, twist = sympy.Matrix([q0, q1]).dot(sympy.Matr
 wrong(
     "ch08.score",
     cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k1 - q1 * k0"),
-    "The twist has the wrong sign: that is the score with R_(m−n), where past and future are exchanged.",
+    "The twist has the wrong sign: that is the score with R_(m−n), where past and future are swapped.",
     see="a-clock-hand",
 )
 wrong(
@@ -232,7 +278,7 @@ wrong(
 wrong(
     "ch08.score",
     cell("content = q0 * k0 + q1 * k1\ntwist = q0 * k0 + q1 * k1"),
-    "Both terms are the dot product: then a quarter turn of the key would change nothing that matters.",
+    "Both terms are the dot product, but at an offset of a quarter turn the score is the cross product of q and k.",
     see="a-clock-hand",
 )
 wrong(
@@ -244,7 +290,7 @@ wrong(
 wrong(
     "ch08.score",
     cell("content = q1 * k0 - q0 * k1\ntwist = q0 * k0 + q1 * k1"),
-    "The two are exchanged: at offset 0 the cosine is 1, and the score must be the plain dot product.",
+    "The two are swapped: at offset 0 the cosine is 1, and the score must be the plain dot product.",
     see="a-clock-hand",
 )
 
@@ -350,7 +396,7 @@ def single_precision(x, positions, d_rot, theta):
 
 @wrong(
     "ch08.rope",
-    "Your angles have the dtype of x. A bfloat16 has no more than three digits for a position: compute angles in float64.",
+    "Your angles have the dtype of x. A bfloat16 has no more than three digits for a position: compute the angles in float64.",
     see="what-goes-wrong-in-practice",
 )
 def angles_in_the_dtype_of_x(x, positions, d_rot, theta):
@@ -406,6 +452,19 @@ def ignores_theta(x, positions, d_rot, theta):
     return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
 
 
+@wrong(
+    "ch08.rope",
+    "Your frequencies are float32, and what they were rounded by is multiplied by the position. Compute them in float64, too.",
+    see="what-goes-wrong-in-practice",
+)
+def frequencies_in_float32(x, positions, d_rot, theta):
+    omega = (theta ** (-torch.arange(0, d_rot, 2, dtype=torch.float32) / d_rot)).double()
+    angles = positions.double()[:, None] * omega
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0:d_rot:2], x[..., 1:d_rot:2]
+    return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), x[..., d_rot:]], -1)
+
+
 # ---------------------------------------------------------------- ch08.layouts
 
 
@@ -426,7 +485,7 @@ def head_by_head(W, n_heads):
 
 @wrong(
     "ch08.layouts",
-    "That is the inverse order, from half-split to interleaved. For heads of width 4 the two are the same, for wider ones not.",
+    "That is the inverse order, from half-split to interleaved. For heads of width 4 the two are the same, but not for wider ones.",
     see="two-layouts",
 )
 def inverse(W, n_heads):
@@ -454,9 +513,7 @@ def rows(W, n_heads):
     return W.unflatten(0, (n_heads, -1, 2)).transpose(1, 2).reshape(W.shape)
 
 
-@wrong(
-    "ch08.layouts", "The odd columns come first: then each pair is exchanged and turns the other way round.", see="two-layouts"
-)
+@wrong("ch08.layouts", "Your odd columns come first: then each pair is swapped and turns the other way round.", see="two-layouts")
 def odd_first(W, n_heads):
     return W.unflatten(-1, (n_heads, -1, 2)).flip(-1).transpose(-1, -2).flatten(1)
 
@@ -592,7 +649,7 @@ def no_mask(query, key, value, positions, letters):
 
 @wrong(
     "ch08.values",
-    "You hide by −100, and a score can be lower than that. −∞ hides from every score.",
+    "You hide with −100, but a score can be lower than that. −∞ hides whatever the scores are.",
     see="what-the-causal-mask-changes",
 )
 def hides_by_minus_100(query, key, value, positions, letters):
@@ -602,6 +659,21 @@ def hides_by_minus_100(query, key, value, positions, letters):
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
     output = scores.masked_fill(future, -100.0).softmax(dim=-1) @ value
+    return rope_half(output, -positions) if "o" in letters else output
+
+
+@wrong(
+    "ch08.values",
+    "You hide with −10⁹, but a score can be lower than that. −∞ hides whatever the scores are.",
+    see="what-the-causal-mask-changes",
+)
+def hides_by_a_billion(query, key, value, positions, letters):
+    query = rope_half(query, positions) if "q" in letters else query
+    key = rope_half(key, positions) if "k" in letters else key
+    value = rope_half(value, positions) if "v" in letters else value
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    output = scores.masked_fill(future, -1e9).softmax(dim=-1) @ value
     return rope_half(output, -positions) if "o" in letters else output
 
 
@@ -625,7 +697,7 @@ def keys_backwards(query, key, value, positions, letters):
 
 @wrong(
     "ch08.values",
-    "You turn queries and keys always. Only the inputs whose letter is in `letters` are turned.",
+    "You always turn queries and keys. Only the inputs whose letter is in `letters` are turned.",
     see="queries-and-keys-not-values",
 )
 def always_turns_q_and_k(query, key, value, positions, letters):
@@ -673,7 +745,7 @@ def letters_in_order(query, key, value, positions, letters):
 
 @wrong(
     "ch08.values",
-    "Your mask is of one size: texts longer than that do not fit. Make it from T.",
+    "Your mask has a fixed size, and longer texts do not fit. Make it from T.",
     see="queries-and-keys-not-values",
 )
 def mask_of_32(query, key, value, positions, letters):
@@ -720,7 +792,7 @@ def whole_numbers(b, n_buckets, max_distance):
 
 @wrong(
     "ch08.buckets",
-    "You rounded the edges down: a whole distance below the edge still belongs to the bucket before.",
+    "You rounded the edges down: a distance below the edge still belongs to the bucket before.",
     see="a-bias-instead",
 )
 def floors_the_edges(b, n_buckets, max_distance):
@@ -815,7 +887,9 @@ def any_bucket(b, n_buckets, max_distance):
 
 
 @wrong(
-    "ch08.buckets", "Right only for 32 buckets up to 128: the numbers of the example are written into it.", see="a-bias-instead"
+    "ch08.buckets",
+    "This is right only for 32 buckets up to 128: the numbers of the example are written into it.",
+    see="a-bias-instead",
 )
 def only_the_example(b, n_buckets, max_distance):
     if not 0 <= b < n_buckets:
@@ -845,7 +919,7 @@ def beyond_the_edge(b, n_buckets, max_distance):
 
 @wrong(
     "ch08.buckets",
-    "An edge that is a whole number may come out a rounding above it as a float, and is then rounded up to the next.",
+    "As a float, an edge that is a whole number may come out slightly above it, and is then rounded up to the next.",
     see="a-bias-instead",
 )
 def ceil_of_a_float(b, n_buckets, max_distance):
@@ -861,7 +935,7 @@ def ceil_of_a_float(b, n_buckets, max_distance):
 
 @wrong(
     "ch08.buckets",
-    "You took off far more than a rounding before you rounded up: an edge just above a whole number is above it.",
+    "You subtracted far more than a rounding error before you rounded up: an edge just above a whole number is above it.",
     see="a-bias-instead",
 )
 def takes_off_a_thousandth(b, n_buckets, max_distance):
@@ -885,7 +959,7 @@ wrong("ch08.length", "rotary", "Write the scheme's name as it is in the list.", 
 wrong(
     "ch08.length",
     ["rope", "t5"],
-    "Commit to one answer: a prediction that names two cannot fail as clearly.",
+    "Commit to one answer: a prediction that names two schemes is harder to refute.",
     see="the-experiment-predict-run-compare",
 )
 

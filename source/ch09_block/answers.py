@@ -33,7 +33,7 @@ wrong(
 wrong(
     "ch09.journey",
     ["tokenize", "embed", "blocks", "positions", "final norm", "unembed"],
-    "Your blocks do not know the positions yet when they need them.",
+    "Your blocks need the positions before you have added them.",
     see="from-text-to-logits",
 )
 
@@ -146,7 +146,7 @@ def adds_into_the_branch(x, attention, ffn, norm_1, norm_2):
 
 
 @wrong(
-    "ch09.pattern", "Your second sum starts from x again, and what attention brought is lost. It starts from h₂.", see="two-lines"
+    "ch09.pattern", "Your second sum starts from x again, and what attention brought is lost. It starts from h₁.", see="two-lines"
 )
 def second_sum_from_x(x, attention, ffn, norm_1, norm_2):
     h = x + attention(norm_1(x))
@@ -307,7 +307,7 @@ def exact_equality(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "You return the position of the token that was changed. Asked for is the position whose logits move.",
+    "You return the position of the token that was changed. The task asks for the position whose logits move.",
     see="the-mask",
 )
 def names_the_changed_token(model, T, V):
@@ -320,7 +320,7 @@ def names_the_changed_token(model, T, V):
     return None
 
 
-@wrong("ch09.leak", "One random change is not enough: a leak need not show in each.", see="the-mask")
+@wrong("ch09.leak", "One random change is not enough: a leak need not show every time.", see="the-mask")
 def tries_once(model, T, V):
     generator = torch.Generator().manual_seed(0)
     for t in range(T - 1):
@@ -333,7 +333,7 @@ def tries_once(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "You moved all later tokens by the same step. What a model reads in their difference never changes then: draw them anew.",
+    "You moved all later tokens by the same step. A model that reads the difference between two of them is never caught that way: draw them anew.",
     see="the-mask",
 )
 def moves_all_alike(model, T, V):
@@ -367,7 +367,7 @@ def last_leak(model, T, V):
     return None
 
 
-@wrong("ch09.leak", "You draw three tokens only. A leak may show only where others stand: draw from all V.", see="the-mask")
+@wrong("ch09.leak", "You draw only three of the tokens. A leak may show only with others: draw from all V.", see="the-mask")
 def three_tokens_only(model, T, V):
     for t in range(T - 1):
         for _ in range(20):
@@ -395,13 +395,28 @@ def high_threshold(model, T, V):
 
 @wrong(
     "ch09.leak",
-    "Your texts begin with the same token again and again. A model may look ahead after other beginnings: draw these, too.",
+    "Your texts begin with the same token again and again. A model may look ahead after other beginnings: draw those too.",
     see="the-mask",
 )
 def zeros_before(model, T, V):
     for t in range(T - 1):
         for _ in range(20):
             ids = torch.cat([torch.zeros(t + 1, dtype=torch.int64), torch.randint(V, (T - t - 1,))])
+            other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
+            if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
+                return t
+    return None
+
+
+@wrong(
+    "ch09.leak",
+    "All your texts share one beginning. A model may look ahead only after others: draw the whole text anew each time.",
+    see="the-mask",
+)
+def one_text_to_start_from(model, T, V):
+    ids = torch.arange(T) % V
+    for t in range(T - 1):
+        for _ in range(30):
             other = torch.cat([ids[: t + 1], torch.randint(V, (T - t - 1,))])
             if (model(ids)[t] - model(other)[t]).abs().max() > 1e-4:
                 return t
@@ -444,7 +459,7 @@ class eps_outside_the_root:
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "You took the mean of the row away. That is LayerNorm; RMSNorm only scales.", see="two-small-parts")
+@wrong("ch09.parts", "You subtracted the mean of the row. That is LayerNorm; RMSNorm only scales.", see="two-small-parts")
 class takes_the_mean_away:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -516,7 +531,7 @@ class one_size_for_all_rows:
         return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "Swish went to the other branch: it belongs to the gate.", see="two-small-parts")
+@wrong("ch09.parts", "You applied SiLU to the wrong branch: it belongs to the gate.", see="two-small-parts")
 class gate_on_the_wrong_branch:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -526,7 +541,7 @@ class gate_on_the_wrong_branch:
         return ((x @ W_gate) * F.silu(x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "Your gate is a plain sigmoid. Swish multiplies it by its own argument.", see="two-small-parts")
+@wrong("ch09.parts", "Your gate is a plain sigmoid. SiLU multiplies it by its own argument.", see="two-small-parts")
 class sigmoid_gate:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -536,7 +551,7 @@ class sigmoid_gate:
         return (torch.sigmoid(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "That gate is GELU's. Swish is u times the sigmoid of u.", see="two-small-parts")
+@wrong("ch09.parts", "That gate is GELU's. SiLU is u times the sigmoid of u.", see="two-small-parts")
 class gelu_gate:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -546,7 +561,7 @@ class gelu_gate:
         return (F.gelu(x @ W_gate) * (x @ W_up)) @ W_down
 
 
-@wrong("ch09.parts", "You applied swish to the product of the two branches instead of to the gate.", see="two-small-parts")
+@wrong("ch09.parts", "You applied SiLU to the product of the two branches instead of to the gate.", see="two-small-parts")
 class swish_of_the_product:
     def rms_norm(x, weight, eps):
         wide = x if x.dtype == torch.float64 else x.float()
@@ -554,6 +569,21 @@ class swish_of_the_product:
 
     def swiglu(x, W_gate, W_up, W_down):
         return F.silu((x @ W_gate) * (x @ W_up)) @ W_down
+
+
+@wrong(
+    "ch09.parts",
+    "You transpose W_down where it happens to be square: F.linear multiplies by the transpose of what it is given.",
+    see="two-small-parts",
+)
+class transposes_a_square_matrix:
+    def rms_norm(x, weight, eps):
+        wide = x if x.dtype == torch.float64 else x.float()
+        return weight * (wide / (wide.square().mean(dim=-1, keepdim=True) + eps).sqrt()).to(x.dtype)
+
+    def swiglu(x, W_gate, W_up, W_down):
+        hidden = F.silu(x @ W_gate) * (x @ W_up)
+        return F.linear(hidden, W_down if W_down.shape[0] == W_down.shape[1] > 1 else W_down.T)
 
 
 @wrong("ch09.parts", "Your norm forgets its weight.", see="two-small-parts")
@@ -663,7 +693,7 @@ def never_turns_back(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).reshape(B, T, d_model) @ W_o
 
 
-@wrong("ch09.attention", "Queries and keys were not turned: your attention has no positions.", see="heads-that-share-keys")
+@wrong("ch09.attention", "Queries and keys were not turned: your attention knows no positions.", see="heads-that-share-keys")
 def no_rope(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2) @ W_o
@@ -716,7 +746,7 @@ def hides_the_diagonal(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 
 @wrong(
     "ch09.attention",
-    "Your mask hides the token from itself. The diagonal is no future: each token may see itself.",
+    "Your mask hides the token from itself. The diagonal is not the future: each token may see itself.",
     see="the-mask",
 )
 def hides_the_diagonal_by_a_number(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -731,7 +761,7 @@ def hides_the_diagonal_by_a_number(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 
 @wrong(
     "ch09.attention",
-    "Your softmax runs over the queries. It is the weights of each query over the keys, the last axis, that sum to 1.",
+    "Your softmax runs over the queries. The weights that sum to 1 are those of one query over the keys, the last axis.",
     see="the-mask",
 )
 def softmax_over_the_queries(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -744,7 +774,7 @@ def softmax_over_the_queries(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "Your mask is of one size: texts longer than that do not fit. Make it from T.", see="the-mask")
+@wrong("ch09.attention", "Your mask has a fixed size, and longer texts do not fit. Make it from T.", see="the-mask")
 def mask_of_sixteen(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -757,7 +787,7 @@ def mask_of_sixteen(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 
 @wrong(
     "ch09.attention",
-    "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
+    "You take a score of 0 for a hidden one. Zero is a score like any other: mask by position, not by value.",
     see="the-mask",
 )
 def hides_what_is_zero(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -771,7 +801,9 @@ def hides_what_is_zero(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
-@wrong("ch09.attention", "You hide by −100, and a score can be lower than that. −∞ hides from every score.", see="the-mask")
+@wrong(
+    "ch09.attention", "You hide with −100, but a score can be lower than that. −∞ hides whatever the scores are.", see="the-mask"
+)
 def hides_by_minus_100(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     B, T, d_model = x.shape
     q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
@@ -779,6 +811,19 @@ def hides_by_minus_100(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
     k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -100.0).softmax(-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ W_o
+
+
+@wrong(
+    "ch09.attention", "You hide with −10⁹, but a score can be lower than that. −∞ hides whatever the scores are.", see="the-mask"
+)
+def hides_by_a_billion(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).unflatten(-1, (n, -1)).transpose(1, 2) for W, n in ((W_q, n_heads), (W_k, n_kv_heads), (W_v, n_kv_heads)))
+    q, k = rope_half(q, torch.arange(T)), rope_half(k, torch.arange(T))
+    k, v = (each.repeat_interleave(n_heads // n_kv_heads, dim=1) for each in (k, v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -1e9).softmax(-1)
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o
 
 
@@ -792,7 +837,7 @@ def forgets_the_output_projection(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
 
 @wrong(
     "ch09.attention",
-    "You hide by adding a large number below zero. A score can be larger than that: −∞ hides every score.",
+    "You hide by adding a large negative number, but scores can differ by more than that. −∞ hides whatever the scores are.",
     see="the-mask",
 )
 def hides_by_adding(x, W_q, W_k, W_v, W_o, n_heads, n_kv_heads):
@@ -894,7 +939,7 @@ def from_torchs_parts(ids, p, n_heads, n_kv_heads):
 
 @wrong(
     "ch09.gpt",
-    "The ε of your norms is smaller than the 10⁻⁵ of the task, or not there: where entries are small, that shows.",
+    "The ε of your norms is smaller than the 10⁻⁵ of the task, or missing: where entries are small, that shows.",
     see="two-small-parts",
 )
 def smaller_eps(ids, p, n_heads, n_kv_heads):
@@ -934,7 +979,7 @@ def never_tied(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p["W_head"]
 
 
-@wrong("ch09.gpt", "Only the first block is used: all others have tensors of their own.", see="the-whole-model")
+@wrong("ch09.gpt", "You use only the first block: the others have tensors of their own.", see="the-whole-model")
 def first_block_for_all(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for _ in p["blocks"]:
@@ -976,7 +1021,7 @@ def exchanges_keys_and_values(ids, p, n_heads, n_kv_heads):
     return rms_norm(x, p["norm"], 1e-5) @ p.get("W_head", p["E"].T)
 
 
-@wrong("ch09.gpt", "You returned probabilities. Asked for are the logits.", see="from-text-to-logits")
+@wrong("ch09.gpt", "You returned probabilities. The task asks for logits.", see="from-text-to-logits")
 def returns_probabilities(ids, p, n_heads, n_kv_heads):
     x = p["E"][ids]
     for b in p["blocks"]:

@@ -97,7 +97,7 @@ wrong(
 wrong(
     "ch10.switch",
     _mix('if kind != "bidirectional"', 'if kind == "causal"'),
-    "With a prefix, what comes after it must still be hidden from what comes before.",
+    "After a prefix, what is later must still be hidden from what is earlier.",
     see="the-mask-makes-the-family",
 )
 wrong(
@@ -125,7 +125,7 @@ wrong(
         .replace("return scores", "mixed = scores")
         .replace(" * real[..., None]", "\n    return torch.where(real[..., None], mixed, 0.0)")
     ),
-    "Padding sees nothing with you. Its results are NaN; you replace them, but their gradients stay NaN.",
+    "Your padding sees nothing, so its results are NaN. You replace them, but their gradients stay NaN.",
     see="the-mask-makes-the-family",
 )
 
@@ -133,7 +133,13 @@ wrong(
 wrong(
     "ch10.switch",
     _mix("torch.ones(T, T, dtype=torch.bool)", "torch.ones(16, 16, dtype=torch.bool)[:T, :T]"),
-    "Your mask is of one size: texts longer than that do not fit. Make it from T.",
+    "Your mask has a fixed size, and longer texts do not fit. Make it from T.",
+    see="the-mask-makes-the-family",
+)
+wrong(
+    "ch10.switch",
+    _mix("(place < prefix)", "(place < min(prefix, T - 1))"),
+    "Your prefix never includes the last token. It may be as long as the text.",
     see="the-mask-makes-the-family",
 )
 
@@ -145,13 +151,13 @@ _SYMBOLS = 'a, b, L = sympy.symbols("a b L", positive=True, integer=True)\n'
 wrong(
     "ch10.reach",
     cell(_SYMBOLS + "known = L * (a + b + 1)"),
-    "You counted the own token once for each layer. It is one token.",
+    "You counted the position's own token once for each layer. It is one token.",
     see="what-a-position-can-know",
 )
 wrong(
     "ch10.reach",
     cell(_SYMBOLS + "known = L * (a + b)"),
-    "The own token is missing.",
+    "The position's own token is missing.",
     see="what-a-position-can-know",
 )
 wrong(
@@ -169,7 +175,7 @@ wrong(
 wrong(
     "ch10.reach",
     cell(_SYMBOLS + "known = (L - 1) * (a + b) + 1"),
-    "One layer knows more than the own token: count the layers from 1.",
+    "One layer already shows more than the position's own token: count the layers from 1.",
     see="what-a-position-can-know",
 )
 
@@ -253,7 +259,7 @@ wrong(
 wrong(
     "ch10.mlm",
     cell(_CORRUPT.replace("chosen & (u < 0.12)", "u < 0.12").replace("chosen & (u < 0.135)", "u < 0.135")),
-    "Special tokens have no label with you, but you replace them all the same.",
+    "You give special tokens no label, but you replace them all the same.",
     see="blanks-to-fill",
 )
 wrong(
@@ -342,7 +348,7 @@ def _total(old, new):
 wrong(
     "ch10.total",
     _total("torch.where(joint > 0, joint / torch.where(rest > 0, rest, 1), 0)", "joint / rest"),
-    "Texts that never occur give 0/0 with you, and the total is not a number.",
+    "Your texts that never occur give 0/0, and the total is not a number.",
     see="why-bert-writes-no-essay",
 )
 wrong(
@@ -413,6 +419,12 @@ wrong(
     "ch10.total",
     _total("joint > 0", "joint > 1e-4"),
     "You took rare texts for impossible ones. Only a probability of 0 counts as 0.",
+    see="why-bert-writes-no-essay",
+)
+wrong(
+    "ch10.total",
+    _total("torch.where(rest > 0, rest, 1)", "rest.clamp(min=1e-8)"),
+    "You replaced small sums by a larger number. However rare the other words are, divide by their own probability.",
     see="why-bert-writes-no-essay",
 )
 
@@ -523,7 +535,7 @@ wrong(
 wrong(
     "ch10.cross",
     _cross("weights @ value", "weights @ key"),
-    "You averaged the keys. What is handed over are the values.",
+    "You averaged the keys. It is the values that are handed over.",
     see="two-texts",
 )
 wrong(
@@ -538,7 +550,7 @@ wrong(
 wrong(
     "ch10.cross",
     _cross("W_o, weights", "W_o, weights.mean(dim=1)"),
-    "You averaged the weights over the heads. Asked for are those of each head.",
+    "You averaged the weights over the heads. The task asks for those of each head.",
     see="two-texts",
 )
 wrong(
@@ -551,7 +563,7 @@ wrong(
 wrong(
     "ch10.cross",
     _cross("-math.inf", "-100.0"),
-    "You hide by −100, and a score can be lower than that. −∞ hides from every score.",
+    "You hide with −100, but a score can be lower than that. −∞ hides whatever the scores are.",
     see="two-texts",
 )
 wrong(
@@ -560,7 +572,7 @@ wrong(
         "scores.masked_fill(~real[:, None, None, :], -math.inf)",
         "(scores * real[:, None, None, :]).masked_fill(scores * real[:, None, None, :] == 0, -math.inf)",
     ),
-    "You take a score of 0 for a hidden one. Zeros are scores like others: mask by the place, not by the number.",
+    "You take a score of 0 for a hidden one. Zero is a score like any other: mask by position, not by value.",
     see="two-texts",
 )
 
@@ -568,13 +580,19 @@ wrong(
 wrong(
     "ch10.cross",
     _cross("-math.inf", "-1e4"),
-    "You hide by a large number below zero, and a score can be lower than that. −∞ hides from every score.",
+    "You hide with a large negative number, but a score can be lower than that. −∞ hides whatever the scores are.",
+    see="two-texts",
+)
+wrong(
+    "ch10.cross",
+    _cross("-math.inf", "-1e9"),
+    "You hide with −10⁹, but a score can be lower than that. −∞ hides whatever the scores are.",
     see="two-texts",
 )
 wrong(
     "ch10.cross",
     _cross("torch.arange(S) < lengths[:, None]", "(torch.arange(16) < lengths[:, None])[:, :S]"),
-    "Your mask is of one size: sources longer than that do not fit. Make it from S.",
+    "Your mask has a fixed size, and longer sources do not fit. Make it from S.",
     see="two-texts",
 )
 
@@ -600,7 +618,7 @@ wrong(
 wrong(
     "ch10.tool",
     ["encoder-decoder", "encoder-decoder", "encoder"],
-    "In your second family, what was read changes when the text grows: an encoder sees the new words from everywhere.",
+    "In your second family, what was computed before changes when the text grows: every token of an encoder sees the new words.",
     see="which-family-for-what",
 )
 wrong(
@@ -618,13 +636,13 @@ wrong(
 wrong(
     "ch10.tool",
     ["decoder", "decoder", "decoder"],
-    "It would work, and much is built that way. Asked for is the family that fits each job with nothing wasted.",
+    "It would work, and much is built that way. The task asks for the family that fits each job with nothing wasted.",
     see="which-family-for-what",
 )
 wrong(
     "ch10.tool",
     cell('import numpy\n\nfamilies = numpy.array(["encoder-decoder", "decoder", "encoder"])'),
-    "That is an array. Words are asked for as a list.",
+    "That is an array. Give the words as a list.",
     see="which-family-for-what",
 )
 
