@@ -115,7 +115,7 @@ def with_a_tensor_for_n(log_probs):
 
 @wrong(
     "f03.ensemble",
-    "You averaged the logarithms. That gives the geometric mean of the probabilities: one model that says nearly impossible overrules all others.",
+    "You averaged the logarithms. That gives the geometric mean of the probabilities: one model that calls a text nearly impossible overrules all the others.",
     see="when-the-exponential-overflows",
 )
 def geometric_mean(log_probs):
@@ -151,7 +151,7 @@ def over_the_texts(log_probs):
 
 @wrong(
     "f03.ensemble",
-    "You made the result sum to one over the texts. These texts are no complete list, so their probabilities need not.",
+    "You made the result sum to one over the texts. These texts are not a complete list, so their probabilities need not.",
     see="when-the-exponential-overflows",
 )
 def made_to_sum_to_one(log_probs):
@@ -199,6 +199,28 @@ def always_float32(log_probs):
     return (torch.logsumexp(log_probs, dim=0) - math.log(len(log_probs))).float()
 
 
+@wrong(
+    "f03.ensemble",
+    "You took out some model's logarithm, not the largest. Where another model is hundreds above it, the exponential overflows.",
+    see="when-the-exponential-overflows",
+)
+def not_the_largest(log_probs):
+    top = log_probs.median(dim=0).values
+    top = top.masked_fill(top == -torch.inf, 0.0)
+    return top + (log_probs - top).exp().mean(dim=0).log()
+
+
+@wrong(
+    "f03.ensemble",
+    "You called the course's own log-sum-exp. The task asks you to write it yourself, or to take torch's.",
+    see="when-the-exponential-overflows",
+)
+def with_the_courses_module(log_probs):
+    from course.softmax_and_cross_entropy import logsumexp
+
+    return logsumexp(log_probs.movedim(0, -1)) - math.log(len(log_probs))
+
+
 for number in ("-1.0", "1.0", "-0.0"):
     equivalent(
         "f03.ensemble",
@@ -226,7 +248,7 @@ def entry_by_entry(probs, y):
 
 @wrong(
     "f03.brier_gradient",
-    "That is the gradient by the probabilities. The scores reach them only through the softmax: the Jacobian is missing.",
+    "That is the gradient in the probabilities. The scores act on them only through the softmax: the Jacobian is missing.",
     see="how-probabilities-answer-to-scores",
 )
 def without_the_jacobian(probs, y):
@@ -254,7 +276,7 @@ def of_cross_entropy(probs, y):
 
 @wrong(
     "f03.brier_gradient",
-    "The sign is turned: this is the direction of descent, minus the gradient.",
+    "The sign is reversed: this is the direction of descent, minus the gradient.",
     see="how-probabilities-answer-to-scores",
 )
 def negative(probs, y):
@@ -386,7 +408,7 @@ def ties_are_fine(score):
 
 @wrong(
     "f03.honesty",
-    "You ask that the loss falls as the forecast nears what came. Every sensible loss does that, honest or not.",
+    "You only ask that the loss falls as the forecast approaches the outcome. Every sensible loss does that, honest or not.",
     see="honest-forecasts",
 )
 def falls_towards_the_truth(score):
@@ -413,6 +435,31 @@ def in_steps_of_five(score):
     for i in range(4, 95, 5):
         expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
         if not (np.delete(expected, i) > expected[i] + 1e-12).all():
+            return False
+    return True
+
+
+@wrong("f03.honesty", "You try every other true probability. A rule can be dishonest for a single one.", see="honest-forecasts")
+def every_other(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(4, 95, 2):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        if not (np.delete(expected, i) > expected[i]).all():
+            return False
+    return True
+
+
+@wrong(
+    "f03.honesty",
+    "You compare with forecasts within 0.05 of the honest one only. One that is far away can be cheaper.",
+    see="honest-forecasts",
+)
+def nearby_only(score):
+    grid = np.linspace(0.01, 0.99, 99)
+    for i in range(4, 95):
+        expected = grid[i] * score(grid, 1) + (1 - grid[i]) * score(grid, 0)
+        near = np.r_[expected[max(0, i - 5) : i], expected[i + 1 : i + 6]]
+        if not (near > expected[i]).all():
             return False
     return True
 
@@ -447,7 +494,7 @@ def stops_one_short(score):
 
 @wrong(
     "f03.honesty",
-    "You compare with the two neighbouring forecasts only. A forecast far away can be cheaper still.",
+    "You compare with the two neighbouring forecasts only. A forecast further away can be cheaper still.",
     see="honest-forecasts",
 )
 def neighbours_only(score):
@@ -475,7 +522,7 @@ def forecasts_stop_at_the_truths(score):
 
 @wrong(
     "f03.honesty",
-    "You also ask about true probabilities below 0.05 and above 0.95. The task does not, and refuses no rule for them.",
+    "You also ask about true probabilities below 0.05 and above 0.95. The task does not, and rejects no rule because of them.",
     see="honest-forecasts",
 )
 def wider_than_asked(score):
@@ -665,7 +712,7 @@ def zero_times_infinity(logits, target):
     return math.exp((low + high) / 2)
 
 
-@wrong("f03.temperature", "Asked is a number; you return a tensor with one entry.", see="temperature-and-entropy")
+@wrong("f03.temperature", "The task asks for a number; you return a tensor with one entry.", see="temperature-and-entropy")
 def tensor_of_one_entry(logits, target):
     if not 0 < target < math.log(len(logits)):
         raise ValueError
@@ -689,6 +736,24 @@ def in_float32(logits, target):
     for _ in range(100):
         middle = (low + high) / 2
         h = torch.special.entr(torch.softmax(logits.float() / math.exp(middle), dim=-1)).sum()
+        low, high = (middle, high) if h < target else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f03.temperature",
+    "You called the course's own softmax and entropy. The task asks you to do without them.",
+    see="temperature-and-entropy",
+)
+def with_the_courses_entropy(logits, target):
+    from course.softmax_and_cross_entropy import entropy, softmax
+
+    if not 0 < target < math.log(len(logits)):
+        raise ValueError
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        h = entropy(softmax(logits.double(), math.exp(middle)))
         low, high = (middle, high) if h < target else (low, middle)
     return math.exp((low + high) / 2)
 

@@ -29,7 +29,7 @@ def example_by_example(X, y, w, rho):
 
 @wrong(
     "f08.penalty",
-    "The factors have mean one, but their squares have not: the error also has a variance.",
+    "The factors have mean one, but their squares do not: the error also has a variance.",
     see="dropout-a-random-factor-of-mean-one",
 )
 def no_variance(X, y, w, rho):
@@ -255,6 +255,28 @@ def positive_only(f):
 
 @wrong(
     "f08.is_dropout",
+    "All your entries have the same size. A function that drops large entries more often than small ones passes.",
+    see="dropout-a-random-factor-of-mean-one",
+)
+def one_size_only(f):
+    x = torch.ones(50, 50) * (-1) ** torch.arange(50)
+    for rho in (0.0, 0.3, 0.8):
+        outputs = torch.stack([f(x, rho, True) for _ in range(8)])
+        kept = (outputs != 0).float()
+        if not torch.equal(f(x, rho, False), x):
+            return False
+        if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) > 0.02:
+            return False
+        for dim in (0, 1, 2) if rho else ():
+            if not 0.6 < kept.sum(dim=dim).var() / (kept.shape[dim] * rho * (1 - rho)) < 1.6:
+                return False
+        if rho > 0 and len(kept.sum(dim=(1, 2)).unique()) == 1:
+            return False
+    return True
+
+
+@wrong(
+    "f08.is_dropout",
     "You miss a dependence between all entries of a call: if the number of zeros is always the same, they are not independent.",
     see="dropout-a-random-factor-of-mean-one",
 )
@@ -345,7 +367,9 @@ for limit in ("> 0.04", ">= 0.02"):
         f"`if not torch.allclose(outputs, kept * x / (1 - rho)) or abs(kept.mean() - (1 - rho)) {limit}:`",
         "chance stays below 0.02, and a wrong rate is off by 0.05",
     )
-equivalent("f08.is_dropout", "`x = torch.linspace(…`", "a tester may take any numbers of both signs that are not 0")
+equivalent(
+    "f08.is_dropout", "`x = torch.linspace(…`", "a tester may take any numbers of both signs and several sizes that are not 0"
+)
 
 # ---------------------------------------------------------------- f08.convention
 
@@ -368,7 +392,7 @@ wrong(
 wrong(
     "f08.convention",
     0.11,
-    "Near, but you added a tenth of ε once: the share that returns to the true class is of the new ε.",
+    "Close, but the share that torch gives back to the true class is a tenth of the new ε, not of the old one.",
     see="label-smoothing-a-mixed-target",
 )
 
@@ -507,7 +531,7 @@ def all_in_one_bin(confidence, bins):
 
 @wrong(
     "f08.honest",
-    "A simulation is near, not exact: a thousand runs leave an error in the third digit.",
+    "A simulation is close, not exact: a thousand runs leave an error in the third digit.",
     see="how-much-of-it-is-noise",
 )
 def a_simulation(confidence, bins):
@@ -768,7 +792,43 @@ def exactly_chance_accepted(logits, classes):
     return math.exp((low + high) / 2)
 
 
-@wrong("f08.match", "You return a text. A temperature is a number that others compute with.", see="temperature-scaling")
+@wrong(
+    "f08.match",
+    "You took the number of classes from the largest class that came true. It is the number of logits in a row.",
+    see="temperature-scaling",
+)
+def classes_that_came_true(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * max(2, int(classes.max()) + 1) <= len(z):
+        raise ValueError
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong(
+    "f08.match",
+    "Your temperatures end too early: just above chance, logits near 1000 need one of tens of thousands.",
+    see="temperature-scaling",
+)
+def too_cold_for_chance(logits, classes):
+    z = logits.double()
+    right = int((z.argmax(dim=1) == classes).sum())
+    if right == len(z) or right * z.shape[1] <= len(z):
+        raise ValueError
+    low, high = -20.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        confidence = torch.softmax(z / math.exp(middle), dim=1).amax(dim=1).mean()
+        low, high = (middle, high) if confidence > right / len(z) else (low, middle)
+    return math.exp((low + high) / 2)
+
+
+@wrong("f08.match", "You return a string. A temperature is a number that others compute with.", see="temperature-scaling")
 def as_text(logits, classes):
     z = logits.double()
     right = int((z.argmax(dim=1) == classes).sum())
@@ -838,7 +898,7 @@ wrong(
 wrong(
     "f08.unchanged",
     "ae",
-    "The verdict stays because more than the verdict stays: think of the whole row.",
+    "More than the verdict is kept: think of the whole row.",
     see="temperature-scaling",
 )
 wrong(

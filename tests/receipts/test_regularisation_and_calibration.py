@@ -235,6 +235,8 @@ def test_ece_noise():
         confidence = torch.rand(N, generator=generator, dtype=torch.float64)
         ratio = NORMAL_SIZE * ece_bound(confidence, bins) / exact_ece(confidence.numpy(), bins)
         assert abs(ratio - 1) <= 0.03
+    sure = torch.full((10,), 0.99, dtype=torch.float64)  # where it fails
+    assert abs(NORMAL_SIZE * ece_bound(sure, 1) / exact_ece(sure.numpy(), 1) - 1.39) <= 0.005
 
 
 @pytest.mark.receipt("f08-temperature", "derived")
