@@ -443,7 +443,9 @@ def doubles_ever_after(largest, start, patience):
 
 
 @wrong(
-    "f05.scaler", "You note the scale after its change; the task asks for the one that the step was done with.", see="mixed-precision"
+    "f05.scaler",
+    "You note the scale after its change; the task asks for the one that the step was done with.",
+    see="mixed-precision",
 )
 def noted_afterwards(largest, start, patience):
     scale, good, used = float(start), 0, []

@@ -770,4 +770,6 @@ wrong(
     "That looks like a percentage. An AUC is a probability.",
     see="an-experiment-who-tells-friends-from-strangers",
 )
-wrong("f06.prediction", "about 0.6", "The task asks for a number, not a text.", see="an-experiment-who-tells-friends-from-strangers")
+wrong(
+    "f06.prediction", "about 0.6", "The task asks for a number, not a text.", see="an-experiment-who-tells-friends-from-strangers"
+)
