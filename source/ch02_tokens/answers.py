@@ -198,7 +198,7 @@ class latin_only:
 
 @wrong(
     "ch02.no_unknowns",
-    "Capitals are made small before the look-up, so The and the get one id and the text comes back changed.",
+    "Capitals become small letters before the look-up, so The and the get one id and the text comes back changed.",
     see="text-is-bytes",
 )
 class case_ignored:
@@ -481,7 +481,7 @@ def never_stops(counts, k, tie="first", end=""):
 
 @wrong(
     "ch02.by_hand",
-    "The symbols are bytes, each written as a character: ñ is torn in two. The task starts from characters.",
+    "The symbols are bytes, each written as a character: ñ is split in two. The task starts from characters.",
     see="one-merge",
 )
 def bytes_for_characters(counts, k, tie="first", end=""):
@@ -724,7 +724,7 @@ def nothing_crosses(encode):
 
 @wrong(
     "ch02.encoder_test",
-    "The texts are small English letters only: what becomes of capitals and of other scripts is never asked.",
+    "The texts are small English letters only: what becomes of capitals and other scripts is never tested.",
     see="text-is-bytes",
 )
 def small_letters_only(encode):
@@ -757,7 +757,7 @@ def nothing_twice(encode):
 
 @wrong(
     "ch02.encoder_test",
-    "The ids are sorted before they are compared, so their order in the text is never asked.",
+    "The ids are sorted before they are compared, so their order in the text is never tested.",
     see="text-to-tokens",
 )
 def order_forgotten(encode):
@@ -800,7 +800,7 @@ def accepts_everything(encode):
 
 @wrong(
     "ch02.encoder_test",
-    "Only the function that you know is accepted. Another right encoder is right as well: compare what it does.",
+    "Only the function that you know is accepted. Another encoder can be right as well: compare what it does.",
     see="text-to-tokens",
 )
 def by_identity(encode):
@@ -812,10 +812,10 @@ def by_identity(encode):
 wrong(
     "ch02.injection",
     "a",
-    "special_encode reads the stranger's text too, so an <|end|> that he types ends the turn.",
+    "special_encode reads the stranger's text too, so an <|end|> in the message ends the turn.",
     see="special-tokens",
 )
-wrong("ch02.injection", "b", "Taking a string out can put it together from what stood on both sides of it.", see="special-tokens")
+wrong("ch02.injection", "b", "Taking a string out can put it together again from what was on either side.", see="special-tokens")
 wrong(
     "ch02.injection",
     "d",
@@ -855,7 +855,7 @@ def per_byte(training, k, english, spanish):
 
 @wrong(
     "ch02.tax",
-    "The characters are missing in the second number: it still holds how much longer one of the two texts is.",
+    "The characters are missing from the second number, which still includes how much longer one of the two texts is.",
     see="the-language-tax",
 )
 def tokens_twice(training, k, english, spanish):
@@ -876,7 +876,7 @@ def characters_twice(training, k, english, spanish):
     return es / en * characters, es / en * characters
 
 
-@wrong("ch02.tax", "The two numbers are exchanged: the tax comes first.", see="the-language-tax")
+@wrong("ch02.tax", "The two numbers have changed places: the tax comes first.", see="the-language-tax")
 def exchanged(training, k, english, spanish):
     learned = bpe_train(training, k)
     en, es = (sum(len(bpe_encode(s, learned)) for s in side) for side in (english, spanish))

@@ -13,7 +13,7 @@ right("f05.gain", 479)
 right("f05.gain", cell("gain = math.sqrt((512 * 0.05**2) ** 50)"))
 wrong("f05.gain", 1.28**50, "That is the growth of the second moment; the question is about its root.", see="one-layer")
 wrong("f05.gain", 1.28, "That is one layer's factor for the second moment. There are 50 layers.", see="one-layer")
-wrong("f05.gain", (512 * 0.05) ** 25, "You used the standard deviation for the variance: it has to be squared.", see="one-layer")
+wrong("f05.gain", (512 * 0.05) ** 25, "You used the standard deviation where the variance belongs: square it.", see="one-layer")
 wrong("f05.gain", 0.05**50, "You left out that each sum has 512 terms: width times variance is what counts.", see="one-layer")
 wrong(
     "f05.gain", (512 * 0.05) ** 50, "You left out the square of the standard deviation, and the root at the end.", see="one-layer"
@@ -38,7 +38,7 @@ wrong(
 wrong(
     "f05.leaky",
     cell("a, n = sympy.symbols('a n', positive=True)\nvariance = sympy.sqrt(2 / (n * (1 + a**2)))"),
-    "That is the standard deviation; asked is the variance.",
+    "That is the standard deviation; the task asks for the variance.",
     see="relu-takes-half",
 )
 wrong(
@@ -86,7 +86,7 @@ def variance_of_activations(activation, n_in):
     return 1 / math.sqrt(n_in * ((density * activation(z) ** 2).sum() - mean**2).item())
 
 
-@wrong("f05.std_for", "That is the variance of the weights; asked is their standard deviation.", see="one-layer")
+@wrong("f05.std_for", "That is the variance of the weights; the task asks for their standard deviation.", see="one-layer")
 def variance_of_weights(activation, n_in):
     z = torch.linspace(-10, 10, 20_001, dtype=torch.float64)
     density = torch.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * 0.001
@@ -117,7 +117,7 @@ def even_grid(activation, n_in):
 
 @wrong(
     "f05.std_for",
-    "A few hundred random numbers give the mean to some percent only. Sum over a grid with the density instead.",
+    "A few hundred random numbers give the mean only to within a few percent. Sum over a grid with the density instead.",
     see="relu-takes-half",
 )
 def few_random_numbers(activation, n_in):
@@ -443,7 +443,9 @@ def doubles_ever_after(largest, start, patience):
 
 
 @wrong(
-    "f05.scaler", "You note the scale after its change; asked is the scale that the step was done with.", see="mixed-precision"
+    "f05.scaler",
+    "You note the scale after its change; the task asks for the one that the step was done with.",
+    see="mixed-precision",
 )
 def noted_afterwards(largest, start, patience):
     scale, good, used = float(start), 0, []
@@ -501,6 +503,24 @@ def never_grows(largest, start, patience):
     return used
 
 
+@wrong(
+    "f05.scaler",
+    "Your scale stops growing at a largest value. After every row of `patience` good steps it is doubled, however large it is.",
+    see="mixed-precision",
+)
+def stops_at_the_largest(largest, start, patience):
+    scale, good, used = float(start), 0, []
+    for gradient in largest:
+        used.append(scale)
+        if gradient * scale > 65504:
+            scale, good = scale / 2, 0
+        else:
+            good += 1
+            if good == patience:
+                scale, good = min(scale * 2, 2.0**24), 0
+    return used
+
+
 @wrong("f05.scaler", "You compare the gradient without its scale with the limit.", see="mixed-precision")
 def without_the_scale(largest, start, patience):
     scale, good, used = float(start), 0, []
@@ -537,7 +557,7 @@ right("f05.alpha", cell("alpha = math.sqrt(math.expm1(math.log(10) / 48))"))
 wrong(
     "f05.alpha",
     math.sqrt(9 / 48),
-    "That is for branches that are normalised first, where sizes add up in a straight line.",
+    "That is for branches that are normalised first, where each step adds the same amount.",
     see="residuals",
 )
 wrong("f05.alpha", 10 ** (1 / 48) - 1, "That is α²: take the root.", see="residuals")
@@ -546,6 +566,6 @@ wrong("f05.alpha", 10 ** (1 / 48), "That is 1 + α², the factor of one step.", 
 wrong(
     "f05.alpha",
     math.sqrt(100 ** (1 / 48) - 1),
-    "You let the root mean square grow tenfold; asked is the second moment.",
+    "You let the root mean square grow tenfold; it is the second moment that should.",
     see="residuals",
 )

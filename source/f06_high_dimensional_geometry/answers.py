@@ -16,7 +16,7 @@ right("f06.changes", ["a", "c", "d", "f"])
 wrong(
     "f06.changes",
     "abde",
-    "Those are the changes that leave the order by cosine alone. A distance knows the lengths.",
+    "Those are the changes that do not touch the order by cosine. A distance depends on the lengths too.",
     see="when-they-agree",
 )
 wrong(
@@ -133,6 +133,24 @@ def positive_entries(score):
 
 @wrong(
     "f06.ranks_by_angle",
+    "The entries of your candidates are all positive. A score that drops their signs is right for those, and wrong for others.",
+    see="when-they-agree",
+)
+def positive_candidates(score):
+    generator = torch.Generator().manual_seed(7)
+    for d in [d for d in range(2, 21) for _ in range(2)]:
+        unit = torch.nn.functional.normalize(torch.randn(81, d, generator=generator, dtype=torch.float64), dim=-1)
+        unit[1:] = unit[1:].abs()
+        rows = unit * 10 ** (4 * torch.rand(81, 1, generator=generator, dtype=torch.float64) - 2)
+        query, candidates, cosines = rows[0], rows[1:], unit[1:] @ unit[0]
+        order = cosines.argsort()
+        if not ((score(query, candidates)[order].diff() > 0) | (cosines[order].diff() < 1e-6)).all():
+            return False
+    return True
+
+
+@wrong(
+    "f06.ranks_by_angle",
     "You let two candidates have the same score. The one at the smaller angle has to score strictly higher.",
     see="when-they-agree",
 )
@@ -150,7 +168,7 @@ def ties_allowed(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You check only who comes first. All others have to be in order, too.",
+    "You check only who comes first. All the others have to be in order too.",
     see="when-they-agree",
 )
 def the_best_only(score):
@@ -218,7 +236,7 @@ def short_vectors_only(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "Your order is upside down: a smaller angle is a larger cosine, and has to score higher.",
+    "Your order is upside down: a smaller angle means a larger cosine and has to score higher.",
     see="when-they-agree",
 )
 def falls_with_the_cosine(score):
@@ -235,7 +253,7 @@ def falls_with_the_cosine(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "You sort and compare the two orders. A sort gives nan a place, and ties, too: these are no higher score. Compare the scores.",
+    "You sort and compare the two orders. A sort gives nan a place, and ties as well, though neither scores strictly higher. Compare the scores.",
     see="when-they-agree",
 )
 def compares_orders(score):
@@ -376,7 +394,7 @@ def without_the_new_one(strangers, stored, rare):
 
 @wrong(
     "f06.strangers",
-    "A quantile lies between two of the bests, and forgets the place of the new stranger. One of the bests is asked for.",
+    "A quantile lies between two of the bests and forgets the place of the new stranger. The task asks for one of the bests.",
     see="not-every-cosine-tends-to-zero",
 )
 def quantile(strangers, stored, rare):
@@ -396,7 +414,29 @@ def the_largest_if_none(strangers, stored, rare):
 
 @wrong(
     "f06.strangers",
-    "You compare inner products. Divide by both lengths first: a cosine is asked for.",
+    "You count equal bests once. Each stranger has a place of its own, whatever it found.",
+    see="not-every-cosine-tends-to-zero",
+)
+def equal_bests_once(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers]).unique()
+    j = (len(strangers) + 1) // rare
+    return best[-min(j, len(best))].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "You multiply by 1/rare, which is rounded: 49 times 1/49 is less than 1 in floats. Divide whole numbers with `//`.",
+    see="not-every-cosine-tends-to-zero",
+)
+def times_a_rounded_share(strangers, stored, rare):
+    best = torch.stack([torch.cosine_similarity(row[None], stored).max() for row in strangers])
+    j = int((len(best) + 1) * (1 / rare))
+    return best.sort(descending=True).values[j - 1].item() if j else math.inf
+
+
+@wrong(
+    "f06.strangers",
+    "You compare inner products. The task asks for cosines: divide by both lengths first.",
     see="two-measures",
 )
 def inner_products(strangers, stored, rare):
@@ -407,7 +447,7 @@ def inner_products(strangers, stored, rare):
 
 @wrong(
     "f06.strangers",
-    "You rank all cosines of all pairs. A search reports its best one only, and the best of n is higher than most.",
+    "You rank all cosines of all pairs. A search reports only its best, and the best of n is higher than most.",
     see="random-directions",
 )
 def all_pairs(strangers, stored, rare):
@@ -418,7 +458,7 @@ def all_pairs(strangers, stored, rare):
 
 @wrong(
     "f06.strangers",
-    "You took the best stranger of each stored row. It is each stranger that searches among the stored rows.",
+    "You took the best stranger for each stored row. It is the strangers that search among the stored rows.",
     see="not-every-cosine-tends-to-zero",
 )
 def best_of_each_stored_row(strangers, stored, rare):
@@ -440,7 +480,7 @@ def from_the_smallest(strangers, stored, rare):
 
 @wrong(
     "f06.strangers",
-    "That is the bound for random directions. These rows need not prefer no side: rank what the strangers found.",
+    "That is the bound for random directions. These rows may well prefer a side: rank what the strangers found.",
     see="not-every-cosine-tends-to-zero",
 )
 def as_for_random_directions(strangers, stored, rare):
@@ -569,7 +609,7 @@ def diagonal_of_gram(X):
 
 @wrong(
     "f06.effective_dimension",
-    "The upper trace is not squared, so that the result changes with the unit of the data.",
+    "The trace in the numerator is not squared, so the result changes with the unit of the data.",
     see="what-dimension-does-to-distances",
 )
 def trace_not_squared(X):
@@ -580,7 +620,7 @@ def trace_not_squared(X):
 
 @wrong(
     "f06.effective_dimension",
-    "You counted with the singular values of the data. The variances are their squares.",
+    "You used the singular values of the data. The variances are in proportion to their squares.",
     see="what-dimension-does-to-distances",
 )
 def singular_values_unsquared(X):
@@ -706,6 +746,17 @@ def longer_than_the_longest(vectors):
     return torch.cat([vectors, (squares.sum() - squares).clamp(min=0).sqrt()], dim=-1)
 
 
+@wrong(
+    "f06.reduce",
+    "You set small entries to 0. With short rows a small entry is all that is missing.",
+    see="search-by-inner-product",
+)
+def small_entries_dropped(vectors):
+    squares = vectors.square().sum(dim=-1, keepdim=True)
+    extra = (squares.max() - squares).sqrt()
+    return torch.cat([vectors, torch.where(extra < 1e-3, 0 * extra, extra)], dim=-1)
+
+
 equivalent("f06.reduce", "`squares = vectors.square().sum(dim=1, keepdim=True)`", "dimension 1 is the last")
 equivalent("f06.reduce", "`return torch.cat([vectors, (squares.max() - squares).sqrt()], dim=1)`", "dimension 1 is the last")
 
@@ -719,4 +770,6 @@ wrong(
     "That looks like a percentage. An AUC is a probability.",
     see="an-experiment-who-tells-friends-from-strangers",
 )
-wrong("f06.prediction", "about 0.6", "A number is asked for, not a text.", see="an-experiment-who-tells-friends-from-strangers")
+wrong(
+    "f06.prediction", "about 0.6", "The task asks for a number, not a text.", see="an-experiment-who-tells-friends-from-strangers"
+)

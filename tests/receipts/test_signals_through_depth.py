@@ -254,6 +254,7 @@ def test_residual_ode():
     c, t = sp.symbols("c t", real=True)
     L, h = sp.Symbol("L", positive=True), sp.Function("h")
     flow = sp.dsolve(sp.Eq(h(t).diff(t), c * h(t)), h(t), ics={h(0): 1}).rhs
+    assert sp.simplify(sp.limit((1 + c / L) ** L, L, sp.oo) - flow.subs(t, 1)) == 0
     for rate in (-3, -1, sp.Rational(1, 2), 2):
         assert sp.simplify(sp.limit((1 + rate / L) ** L, L, sp.oo) - flow.subs({c: rate, t: 1})) == 0
 
