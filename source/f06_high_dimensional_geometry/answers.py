@@ -650,6 +650,37 @@ def rank(X):
 
 equivalent("f06.effective_dimension", "`return gram.trace() ** 2 / gram.square().sum()`", "a tensor without axes is a number")
 
+# ---------------------------------------------------------------- f06.cold
+
+right("f06.cold", 0.0187)
+right("f06.cold", cell("tau = sympy.Rational(1, 5) / sympy.log(9 * 4999)"))
+right("f06.cold", cell("tau = -0.2 / math.log(0.1 / 0.9 / 4999)"))
+wrong("f06.cold", 0.2 / math.log(9), "That is for a single rival. Many small weights add up.", see="search-by-inner-product")
+wrong("f06.cold", 0.2 / math.log(4999), "There the best has one half. The question asks for 0.9.", see="search-by-inner-product")
+wrong("f06.cold", math.log(9 * 4999) / 0.2, "That is one over the temperature.", see="search-by-inner-product")
+wrong(
+    "f06.cold",
+    0.2 / math.log10(9 * 4999),
+    "That is the logarithm to base 10; softmax is built on e.",
+    see="search-by-inner-product",
+)
+wrong(
+    "f06.cold",
+    0.2 / math.log(10 * 4999),
+    "You took the weight of the best as 1. It has 0.9, and all others together have 0.1.",
+    see="search-by-inner-product",
+)
+wrong("f06.cold", 1 / math.log(9 * 4999), "You left out the lead of 0.2.", see="search-by-inner-product")
+wrong(
+    "f06.cold",
+    0.2 / math.log(0.9 * 4999),
+    "Each rival may have no more than its part of the remaining tenth, not 1/4,999.",
+    see="search-by-inner-product",
+)
+
+for rivals in (4998, 5000):
+    equivalent("f06.cold", f"`tau = 0.2 / math.log(9 * {rivals})`", "the same in four decimals")
+
 # ---------------------------------------------------------------- f06.reduce
 
 
