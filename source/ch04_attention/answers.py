@@ -398,7 +398,7 @@ wrong(
 wrong(
     "ch04.prediction",
     {"predicted_unscaled": "falls", "predicted_scaled": "stays"},
-    "Two numbers in nats are asked for.",
+    "Give two numbers, in nats.",
     see="an-experiment-that-can-fail",
 )
 

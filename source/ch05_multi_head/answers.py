@@ -31,7 +31,7 @@ wrong(
 wrong(
     "ch05.split",
     split(64, 128, [8, 16]),
-    "Powers of two are not asked for: the number of heads must divide the width.",
+    "The number of heads need not be a power of two. It must divide the width.",
     see="several-heads",
 )
 wrong(
@@ -122,7 +122,9 @@ def scaled_by_the_width_of_the_model(x, W_q, W_k, W_v, W_o, H, allowed=None):
 
 
 @wrong(
-    "ch05.multi_head", "The heads stand side by side, but nothing mixes them: the output projection is missing.", see="several-heads"
+    "ch05.multi_head",
+    "The heads are side by side, but nothing mixes them: the output projection is missing.",
+    see="several-heads",
 )
 def no_output_projection(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
@@ -148,7 +150,9 @@ def always_causal(x, W_q, W_k, W_v, W_o, H, allowed=None):
     return (scores.softmax(dim=-1) @ value).transpose(-3, -2).flatten(-2) @ W_o
 
 
-@wrong("ch05.multi_head", "Your mask keeps what it should hide: True means that a query may read a key.", see="several-heads")
+@wrong(
+    "ch05.multi_head", "Your mask lets through what it should hide: True means that a query may read a key.", see="several-heads"
+)
 def true_hides(x, W_q, W_k, W_v, W_o, H, allowed=None):
     if x.shape[-1] % H:
         raise ValueError("the heads do not fit")
@@ -254,7 +258,7 @@ def averages_the_heads(weights, value, W_o):
     return (weights @ split) @ W_o.reshape(H, -1, W_o.shape[1]) / H
 
 
-@wrong("ch05.parts", "You returned the sum over the heads. Asked for is what each of them adds.", see="heads-add-up")
+@wrong("ch05.parts", "You returned the sum over the heads. The task asks what each of them adds.", see="heads-add-up")
 def the_sum(weights, value, W_o):
     B, H, T, S = weights.shape
     split = value.reshape(B, S, H, -1).transpose(1, 2)
@@ -307,7 +311,7 @@ wrong(
 wrong(
     "ch05.cost",
     cell(_SYMBOLS + "crossover = 2 * d\nratio = H * T**2 / (4 * d**2)"),
-    "That is a ratio of counts. Bytes were asked for, and a weight has half the bytes of a parameter.",
+    "That is a ratio of counts. In bytes a weight takes half as much as a parameter.",
     see="what-heads-cost",
 )
 
@@ -363,7 +367,7 @@ def falsy_tokens(tokens):
     return None
 
 
-@wrong("ch05.induction", "You returned the matching token itself, which is the one that you have.", see="the-induction-pattern")
+@wrong("ch05.induction", "You returned the matching token itself, which you already have.", see="the-induction-pattern")
 def the_match_itself(tokens):
     for j in range(len(tokens) - 2, -1, -1):
         if tokens[j] == tokens[-1]:
@@ -383,7 +387,11 @@ def skips_the_neighbour(tokens):
     return None
 
 
-@wrong("ch05.induction", "Without a match you return the last token. Nothing is known then: None.", see="the-induction-pattern")
+@wrong(
+    "ch05.induction",
+    "Without a match you return the last token. Nothing is known then, so return None.",
+    see="the-induction-pattern",
+)
 def falls_back_to_the_last(tokens):
     for j in range(len(tokens) - 2, -1, -1):
         if tokens[j] == tokens[-1]:
@@ -399,7 +407,7 @@ def the_most_frequent(tokens):
     return max(following, key=following.count) if following else None
 
 
-@wrong("ch05.induction", "The list was changed: work on a copy, or only look.", see="the-induction-pattern")
+@wrong("ch05.induction", "Your function changed the list: work on a copy, or only look.", see="the-induction-pattern")
 def takes_the_last_away(tokens):
     if not tokens:
         return None
@@ -489,7 +497,7 @@ def transposed(weights, ids):
 
 
 @wrong(
-    "ch05.score", "Without any repetition you return NaN, the mean of nothing. Zeros were asked for.", see="the-induction-pattern"
+    "ch05.score", "Without any repetition you return NaN, the mean of nothing. Return zeros then.", see="the-induction-pattern"
 )
 def nan_without_repetition(weights, ids):
     last, rows, columns = {}, [], []
@@ -501,7 +509,7 @@ def nan_without_repetition(weights, ids):
     return weights[:, rows, columns].mean(dim=-1)
 
 
-@wrong("ch05.score", "You returned the sum. A mean over the places was asked for.", see="the-induction-pattern")
+@wrong("ch05.score", "You returned the sum. The score is the mean over the places.", see="the-induction-pattern")
 def a_sum(weights, ids):
     last, total = {}, torch.zeros(weights.shape[0], dtype=weights.dtype)
     for i, token in enumerate(ids.tolist()):
@@ -513,7 +521,7 @@ def a_sum(weights, ids):
 
 @wrong(
     "ch05.score",
-    "A token that comes twice in a row was left out. It looks at itself then, and that counts.",
+    "You left out tokens that come twice in a row. Such a token looks at itself, and that counts.",
     see="the-induction-pattern",
 )
 def leaves_out_neighbours(weights, ids):
@@ -582,7 +590,7 @@ def least_needed_first(loss, n_layers, H):
     return sorted(rise, key=lambda head: rise[head])
 
 
-@wrong("ch05.rank", "You kept one head and removed all others. Asked for is the removal of one.", see="remove-a-head")
+@wrong("ch05.rank", "You kept one head and removed all others. Remove one at a time and keep the others.", see="remove-a-head")
 def keeps_only_one(loss, n_layers, H):
     alone = {}
     for layer in range(n_layers):
@@ -604,7 +612,7 @@ def size_of_the_change(loss, n_layers, H):
     return sorted(rise, key=lambda head: -rise[head])
 
 
-@wrong("ch05.rank", "Your tuples are (head, layer). Asked for is (layer, head).", see="remove-a-head")
+@wrong("ch05.rank", "Your tuples are (head, layer). They should be (layer, head).", see="remove-a-head")
 def head_before_layer(loss, n_layers, H):
     rise = {}
     for layer in range(n_layers):
@@ -641,6 +649,18 @@ def layer_by_layer(loss, n_layers, H):
             rise.append(loss(keep))
         order += [(layer, head) for head in sorted(range(H), key=lambda head, rise=rise: -rise[head])]
     return order
+
+
+@wrong("ch05.rank", "You rounded the losses. Two heads whose rises differ by less then count as equal.", see="remove-a-head")
+def rounds_the_losses(loss, n_layers, H):
+    rise = {}
+    for layer in range(n_layers):
+        for head in range(H):
+            keep = torch.ones(n_layers, H, dtype=torch.bool)
+            keep[layer, head] = False
+            rise[layer, head] = round(loss(keep), 1)
+    return sorted(rise, key=lambda head: -rise[head])
+
 
 # ---------------------------------------------------------------- changes that make no difference
 

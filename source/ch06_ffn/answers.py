@@ -183,7 +183,7 @@ def eight_rows(f, d):
 
 @wrong(
     "ch06.rowwise",
-    "You asked that rows are treated as they are in a row of equal ones. Equal rows hide that a mean is taken.",
+    "You asked that rows be treated as they are among equal ones. Equal rows hide that a mean is taken.",
     see="one-token-at-a-time",
 )
 def equal_rows(f, d):
@@ -337,7 +337,9 @@ def two_layers(layers):
 
 
 @wrong(
-    "ch06.collapse", "That is the rank of this matrix. Asked for is the largest that the widths allow.", see="why-it-must-bend"
+    "ch06.collapse",
+    "That is the rank of this matrix. The bound is the largest rank that the widths allow.",
+    see="why-it-must-bend",
 )
 def rank_of_the_matrix(layers):
     W, b = layers[0]
@@ -368,7 +370,7 @@ wrong(
 wrong(
     "ch06.curvature",
     cell(_HEAD + "curvature = 2 * phi + 0 * x"),
-    "You took φ for a constant in x φ(x). It has a slope of its own.",
+    "You took φ to be a constant in x φ(x). It has a slope of its own.",
     see="gelu-and-its-relatives",
 )
 wrong(
@@ -380,7 +382,7 @@ wrong(
 wrong(
     "ch06.curvature",
     cell(_HEAD + "curvature = (1 + sympy.erf(x / sympy.sqrt(2))) / 2 + x * phi"),
-    "This is the slope. Asked for is the slope of the slope.",
+    "This is the slope. The task asks for the slope of the slope.",
     see="gelu-and-its-relatives",
 )
 wrong(
@@ -481,7 +483,7 @@ def no_threshold(keys, values, c):
     return keys.T.clone(), torch.zeros(len(keys), dtype=keys.dtype), values.clone()
 
 
-@wrong("ch06.store", "Behind the threshold your unit gives 1 − c for its own key. It must come out as 1.", see="keys-and-values")
+@wrong("ch06.store", "After the threshold your unit gives 1 − c for its own key. It must come out as 1.", see="keys-and-values")
 def not_scaled(keys, values, c):
     return keys.T.clone(), torch.full((len(keys),), -c, dtype=keys.dtype), values.clone()
 
@@ -628,7 +630,7 @@ def starts_from_nothing(W2, h, target, others):
     return torch.linalg.pinv(rows) @ torch.cat([target[None], others @ W2])
 
 
-@wrong("ch06.edit", "You returned the change. Asked for is the new matrix.", see="one-fact-changed")
+@wrong("ch06.edit", "You returned the change. Return the new matrix.", see="one-fact-changed")
 def returns_the_change(W2, h, target, others):
     rows = torch.cat([h[None], others])
     return torch.linalg.pinv(rows) @ torch.cat([(target - h @ W2)[None], torch.zeros(len(others), len(target), dtype=W2.dtype)])

@@ -221,6 +221,8 @@ def test_how_many_units_are_silent():
     rows = {row["kind"]: row for row in data.record("ffn")["results"]}
     assert all(0.48 < share < 0.53 for share in rows["ReLU"]["zero, fresh"])
     assert all(share > 0.7 for share in rows["ReLU"]["zero, trained"])
+    means = [float(np.mean(rows["ReLU"][f"zero, {when}"])) for when in ("fresh", "trained")]
+    assert [round(mean, 2) for mean in means] == [0.5, 0.74]
     for kind in ("no bend", "GELU", "SiLU", "SwiGLU"):
         assert max(rows[kind]["zero, trained"]) < 1e-3
 
