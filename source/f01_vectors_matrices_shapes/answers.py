@@ -27,13 +27,13 @@ wrong(
 wrong(
     "f01.angle",
     180 - math.degrees(math.acos(2 / 3)),
-    "A positive inner product belongs to an angle below 90°: a sign is turned.",
+    "A positive inner product belongs to an angle below 90°: you have a sign wrong.",
     see="the-inner-product",
 )
 wrong(
     "f01.angle",
     math.degrees(math.acos(10 / 35)),
-    "You added up the entries for a length. The squares are added, and then comes the root.",
+    "You added up the entries to get a length. Add up their squares, then take the root.",
     see="a-vector-is-a-list",
 )
 
@@ -192,7 +192,7 @@ def small_sizes(multiply):
 
 @wrong(
     "f01.is_product",
-    "allclose, as it is, forgives errors of a hundred-thousandth part. Set rtol and atol: the entries should be right to 1e-9.",
+    "By default allclose forgives errors of a hundred-thousandth. Set rtol and atol: the entries should be right to 1e-9.",
     see="a-matrix-is-a-table",
 )
 def usual_tolerance(multiply):
@@ -236,7 +236,7 @@ def to_the_last_bit(multiply):
 
 @wrong(
     "f01.is_product",
-    "An error of the function under test goes through yours: catch it and return False.",
+    "An error raised by the function under test escapes from yours: catch it and return False.",
     see="a-matrix-is-a-table",
 )
 def lets_errors_through(multiply):
@@ -261,7 +261,7 @@ def lets_errors_through(multiply):
 
 @wrong(
     "f01.is_product",
-    "You look at the largest difference without its sign taken away: a product that is too small passes.",
+    "You look at the largest difference with its sign: a product that is too small passes.",
     see="a-matrix-is-a-table",
 )
 def differences_with_sign(multiply):
@@ -283,6 +283,23 @@ def differences_with_sign(multiply):
         except Exception:
             return False
         if C.shape != (m, p) or (C - A @ B).max() > 1e-9:
+            return False
+    return True
+
+
+@wrong(
+    "f01.is_product",
+    "You take the mean of the differences, in which one wrong entry is lost among many. Every entry has to be right.",
+    see="a-matrix-is-a-table",
+)
+def mean_difference(multiply):
+    for m, n, p in [(1, 1, 1), (20, 20, 20), (7, 7, 7), (2, 2, 2), (3, 8, 5), (8, 5, 12), (5, 12, 3), (1, 20, 1), (20, 1, 20)]:
+        A, B = torch.randn(m, n, dtype=torch.float64), torch.randn(n, p, dtype=torch.float64)
+        try:
+            C = multiply(A, B)
+        except Exception:
+            return False
+        if C.shape != (m, p) or (C - A @ B).abs().mean() > 1e-9:
             return False
     return True
 
@@ -384,6 +401,22 @@ def only_the_ends(sizes):
 
 @wrong(
     "f01.cheapest",
+    "You try every last product, but inside the two parts only left to right and right to left. The parts are chains like the whole.",
+    see="order-and-brackets",
+)
+def parts_in_one_direction(sizes):
+    def one_direction(part):
+        left = sum(part[0] * part[k] * part[k + 1] for k in range(1, len(part) - 1))
+        return min(left, sum(part[k - 1] * part[k] * part[-1] for k in range(1, len(part) - 1)))
+
+    splits = range(1, len(sizes) - 1)
+    return min(
+        (one_direction(sizes[: k + 1]) + one_direction(sizes[k:]) + sizes[0] * sizes[k] * sizes[-1] for k in splits), default=0
+    )
+
+
+@wrong(
+    "f01.cheapest",
     "You count the additions too: each entry of a product has n multiplications, and only these are asked for.",
     see="order-and-brackets",
 )
@@ -458,9 +491,7 @@ wrong(
     "In b the inner sizes are 3 and 5: the product does not exist. Order matters.",
     see="order-and-brackets",
 )
-wrong(
-    "f01.shapes", "adg", "Multiplying by a square matrix of the right size leaves the shape as it is.", see="a-matrix-is-a-table"
-)
+wrong("f01.shapes", "adg", "Multiplying by a square matrix that fits leaves the shape as it is.", see="a-matrix-is-a-table")
 
 # ---------------------------------------------------------------- f01.place
 
@@ -472,7 +503,7 @@ wrong(
 wrong("f01.place", 103, "That is the place of X[1, 2, 0, 3]. The axes 1 and 2 of Y are swapped.", see="in-memory")
 wrong("f01.place", 85, "You let the first axis run fastest: that is column-major order.", see="in-memory")
 wrong("f01.place", 74, "You counted the places from 1; code counts from 0.", see="in-memory")
-wrong("f01.place", 6, "You added up the index. Each number of it is multiplied by the stride of its axis.", see="in-memory")
+wrong("f01.place", 6, "You added up the indices. Each one is multiplied by the stride of its axis.", see="in-memory")
 
 for same in (
     "60 + 0 * 20",

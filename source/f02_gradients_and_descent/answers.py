@@ -34,7 +34,7 @@ wrong(
 wrong(
     "f02.chain",
     cell(SYMBOLS + "slope = 2 * x * sympy.exp(a * x**2) / (1 + sympy.exp(a * x**2))"),
-    "A constant factor stays when you take a slope: where is the a of the exponent?",
+    "A constant factor stays in front when you take a slope: where is the a of the exponent?",
     see="the-slope-of-a-curve",
 )
 wrong(
@@ -104,7 +104,7 @@ wrong(
 wrong(
     "f02.rates",
     "ab",
-    "You left out a rate that overshoots and still comes down: a factor between −1 and 0 converges.",
+    "You left out a rate that overshoots and still comes down: with a factor between −1 and 0 the walk converges.",
     see="which-learning-rates-converge",
 )
 wrong(
@@ -147,7 +147,7 @@ wrong(
 wrong(
     "f02.best_step",
     cell(ABUV + "best_step = (a**2 * u**2 + b**2 * v**2) / (a * u**2 + b * v**2)"),
-    "The curvature is needed along the gradient (au, bv), not along the way from the bottom (u, v).",
+    "What counts is the curvature along the gradient (au, bv), not along the direction (u, v) to the bottom.",
     see="descent-in-many-dimensions",
 )
 wrong(
@@ -191,6 +191,21 @@ def from_a_list_of_rates(f, gradient, w, rate, steps):
         enough = (eta for eta in (rate * 0.5**n for n in range(60)) if f(here - eta * g) <= f(here) - eta / 2 * g.square().sum())
         path.append(here - next(enough, 0.0) * g)
     return torch.stack(path)
+
+
+@right("f02.careful")
+def with_the_length_squared(f, gradient, w, rate, steps):
+    points = np.empty((steps + 1, *w.shape))
+    points[0] = w.numpy()
+    for k in range(steps):
+        here = torch.tensor(points[k], dtype=torch.float64)
+        g, points[k + 1] = gradient(here), points[k]
+        for eta in rate * 0.5 ** np.arange(60):
+            there = here - eta * g
+            if f(there) <= f(here) - eta / 2 * torch.linalg.vector_norm(g) ** 2:
+                points[k + 1] = there.numpy()
+                break
+    return torch.from_numpy(points)
 
 
 @wrong(
@@ -279,7 +294,7 @@ def whole_drop(f, gradient, w, rate, steps):
 
 @wrong(
     "f02.careful",
-    "When no step is short enough you take one all the same. After 60 halvings the walk stays where it is.",
+    "When no step is short enough you take one all the same. After 60 failed tries the walk stays where it is.",
     see="descent-in-many-dimensions",
 )
 def last_try_is_taken(f, gradient, w, rate, steps):
@@ -404,7 +419,7 @@ def example_by_example(X, W, b, Y, penalty):
 
 @wrong(
     "f02.ridge",
-    "The factor 2 of the squared error is missing. It belongs to this loss; only half of it would lose the 2.",
+    "The factor 2 of the squared error is missing. Only half of this loss would have a gradient without it.",
     see="the-linear-model",
 )
 def no_two(X, W, b, Y, penalty):
@@ -448,7 +463,7 @@ def penalised_bias(X, W, b, Y, penalty):
 
 @wrong(
     "f02.ridge",
-    "The errors have the wrong sign: the loss grows with what is predicted less what is wanted.",
+    "Your errors have the wrong sign: take the prediction minus the target.",
     see="the-linear-model",
 )
 def wrong_sign(X, W, b, Y, penalty):
@@ -458,7 +473,7 @@ def wrong_sign(X, W, b, Y, penalty):
 
 @wrong(
     "f02.ridge",
-    "A gradient has the shape of what it is taken in: for b that is one number for each column, summed over the rows.",
+    "A gradient has the shape of its parameter: for b that is one number for each column, summed over the rows.",
     see="the-linear-model",
 )
 def bias_not_summed(X, W, b, Y, penalty):
@@ -533,7 +548,7 @@ def four_points(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "You let torch differentiate f. A checker is to be independent of the machine that it checks: use central differences.",
+    "You let torch differentiate f. A checker should be independent of the machine it checks: use central differences.",
     see="slopes-without-algebra",
 )
 def against_autograd(f, gradient, w):
@@ -601,7 +616,7 @@ def all_entries_at_once(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "Your tolerance is a fixed number. For a loss in millions rounding alone is larger; for one in millionths every error is smaller.",
+    "Your tolerance is a fixed number. For a loss in the millions rounding alone is larger; for one in millionths every error is smaller.",
     see="trust-no-gradient-unchecked",
 )
 def fixed_tolerance(f, gradient, w):
@@ -615,7 +630,7 @@ def fixed_tolerance(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "You let 5 percent pass. One entry that is wrong by one part in a thousand is a wrong gradient.",
+    "You let an error of 5 percent pass. A gradient with one entry wrong by a thousandth is a wrong gradient.",
     see="trust-no-gradient-unchecked",
 )
 def far_too_patient(f, gradient, w):
@@ -671,6 +686,20 @@ def shape_not_compared(f, gradient, w):
 
 @wrong(
     "f02.checker",
+    "You counted the axes and the entries. Two shapes can agree in both and still differ: compare the shapes themselves.",
+    see="many-dimensions",
+)
+def entries_counted(f, gradient, w):
+    claimed = gradient(w)
+    if claimed.dim() != w.dim() or claimed.numel() != w.numel():
+        return False
+    eye = 1e-5 * torch.eye(w.numel(), dtype=w.dtype).reshape(w.numel(), *w.shape)
+    numeric = torch.tensor([float(f(w + c) - f(w - c)) / 2e-5 for c in eye], dtype=w.dtype)
+    return bool((claimed.flatten() - numeric).abs().max() <= 1e-4 * numeric.abs().max())
+
+
+@wrong(
+    "f02.checker",
     "You compare norms, in which one entry is lost among many. The task judges each entry, by the largest.",
     see="trust-no-gradient-unchecked",
 )
@@ -708,6 +737,6 @@ wrong(
 wrong(
     "f02.prediction",
     -100,
-    "The number of times must be positive; smaller is said already.",
+    'The number of times must be positive; the word "smaller" is already in the question.',
     see="an-experiment-where-is-the-edge",
 )

@@ -116,7 +116,7 @@ wrong(
 wrong(
     "f04.delta",
     cell(GIVEN + "slope_w1 = (y - p) * w2 * (1 - a**2) * x"),
-    "The sign is turned: the slope is what the model says less what is true.",
+    "The sign is wrong: the slope is the prediction minus the truth.",
     see="backwards-by-hand",
 )
 wrong(
@@ -396,6 +396,18 @@ wrong(
 )
 wrong(
     "f04.suspicion",
+    tester(f"{SHAPES} or any(abs(c.flatten()[0] - l.grad.flatten()[0]) > 1e-9 for c, l in zip(claimed, leaves[2:]))"),
+    "You compared one entry of each gradient. A single unit can be wrong while the others are right: compare all entries.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.suspicion",
+    tester(f"{SHAPES} or any(not torch.allclose(c[:1], l.grad[:1], rtol=1e-6, atol=1e-9) for c, l in zip(claimed, leaves[2:]))"),
+    "You compared the first row of each gradient. The others can be wrong while it is right: compare all rows.",
+    see="backwards-layer-by-layer",
+)
+wrong(
+    "f04.suspicion",
     tester("len(claimed) != 4 or any(not torch.allclose(c, l.grad, rtol=1e-6, atol=1e-9) for c, l in zip(claimed, leaves[2:]))"),
     "torch.allclose stretches shapes to fit: a (1, d) gradient passes for a bias of shape (d,). Compare the shapes too.",
     see="backwards-layer-by-layer",
@@ -598,7 +610,7 @@ class Matrix:
 wrong(
     "f04.matrix",
     machine(gather="pull(node.grad)"),
-    "The last way wins: where a matrix is used several times, the ways add up.",
+    "In your class the last path wins: where a matrix is used several times, the paths add up.",
     see="a-machine-for-slopes",
 )
 wrong(
@@ -606,6 +618,23 @@ wrong(
     machine(clear="pass"),
     "The gradients of the last walk back are still there when the next one begins. Set them to zero first.",
     see="a-machine-for-slopes",
+)
+wrong(
+    "f04.matrix",
+    machine(
+        clear="for node in order:\n            if not node.parents:\n                node.grad = torch.zeros_like(node.data)"
+    ),
+    "You clear only the matrices that you began with. Those made in between keep their old gradients and pass them on again.",
+    see="a-machine-for-slopes",
+)
+wrong(
+    "f04.matrix",
+    machine(
+        clear="for node in order:\n            node.grad = None",
+        gather="pull(node.grad) if parent.grad is None else parent.grad.add_(pull(node.grad))",
+    ),
+    "Two matrices share one gradient tensor, and adding in place for one changes the other's. Begin with zeros of its own for each.",
+    see="what-goes-wrong-in-practice",
 )
 wrong(
     "f04.matrix",
@@ -635,7 +664,7 @@ wrong(
 wrong(
     "f04.matrix",
     machine(square="G / N * self.data"),
-    "The slope of a square is twice what was squared.",
+    "The slope of a square is twice the number that was squared.",
     see="the-loss-and-its-first-slope",
 )
 wrong(
