@@ -37,7 +37,7 @@ def work(needs, minutes):
     return sum(minutes)
 
 
-@wrong("ch01.finish", "You took the end of the last operation in the list. Another one may end later.", see="work-and-depth")
+@wrong("ch01.finish", "You took the end of the last operation in the list. Another may end later.", see="work-and-depth")
 def end_of_the_last(needs, minutes):
     ends = []
     for before, duration in zip(needs, minutes, strict=True):
@@ -45,7 +45,7 @@ def end_of_the_last(needs, minutes):
     return ends[-1] if ends else 0
 
 
-@wrong("ch01.finish", "An operation waits for the slowest of those it needs; you add them up.", see="work-and-depth")
+@wrong("ch01.finish", "An operation waits only for the slowest of those it needs; you add them all up.", see="work-and-depth")
 def waits_add_up(needs, minutes):
     ends = []
     for before, duration in zip(needs, minutes, strict=True):
@@ -61,7 +61,9 @@ def steps(needs, minutes):
     return max(ends, default=0)
 
 
-@wrong("ch01.finish", "An operation begins when all that it needs has ended, not when the first of it has.", see="work-and-depth")
+@wrong(
+    "ch01.finish", "An operation begins when all those it needs have ended, not when the first of them has.", see="work-and-depth"
+)
 def begins_too_early(needs, minutes):
     ends = []
     for before, duration in zip(needs, minutes, strict=True):
@@ -69,7 +71,7 @@ def begins_too_early(needs, minutes):
     return max(ends, default=0)
 
 
-@wrong("ch01.finish", "You look one operation back only. What it needs had to wait too.", see="work-and-depth")
+@wrong("ch01.finish", "You look only one operation back, but that one may have had to wait too.", see="work-and-depth")
 def one_step_back(needs, minutes):
     totals = [minutes[i] + max([minutes[j] for j in before], default=0) for i, before in enumerate(needs)]
     return max(totals, default=0)
@@ -77,7 +79,7 @@ def one_step_back(needs, minutes):
 
 @wrong(
     "ch01.finish",
-    "Only one of the operations that are needed is looked at. Any of them can be the slow one.",
+    "You look at only one of the operations that are needed. Any of them can be the slow one.",
     see="work-and-depth",
 )
 def one_of_the_needed(needs, minutes):
@@ -96,7 +98,7 @@ def chain_with_most_steps(needs, minutes):
     return max(best, default=(0, 0))[1]
 
 
-@wrong("ch01.finish", "With nothing to do, all is done at minute 0.", see="work-and-depth")
+@wrong("ch01.finish", "With nothing to do, everything is done at minute 0.", see="work-and-depth")
 def fails_on_nothing(needs, minutes):
     ends = []
     for before, duration in zip(needs, minutes, strict=True):
@@ -113,7 +115,9 @@ wrong(
     "Computed as written, each step waits for the one before. A scan needs steps that join into one step of the same form, and with tanh they do not.",
     see="a-chain-that-can-be-cut",
 )
-wrong("ch01.serial", "d", "Attention has more arithmetic in every row of the first table.", see="a-puzzle-first")
+wrong(
+    "ch01.serial", "d", "In every row of the first table, attention has the larger number of multiply-adds.", see="a-puzzle-first"
+)
 
 # ---------------------------------------------------------------- ch01.prefixes
 
@@ -181,7 +185,7 @@ def neighbour_only(combine, items):
     return row
 
 
-@wrong("ch01.prefixes", "One round too few when T is no power of two: round up.", see="a-chain-that-can-be-cut")
+@wrong("ch01.prefixes", "You stop one round too early when T is not a power of two: round up.", see="a-chain-that-can-be-cut")
 def rounded_down(combine, items):
     row, distance = list(items), 1
     while 2 * distance <= len(row):
@@ -205,7 +209,7 @@ def first_places_lost(combine, items):
 
 @wrong(
     "ch01.prefixes",
-    "Only the last result is the one of all items; asked are all results on the way.",
+    "Only the last of the results joins all items; the exercise asks for every result on the way.",
     see="a-chain-that-can-be-cut",
 )
 def total_only(combine, items):
@@ -257,7 +261,7 @@ def many_draws(combine):
 
 @wrong(
     "ch01.can_scan",
-    "You test whether left and right may be exchanged. Asked is whether brackets may be moved.",
+    "You test whether left and right may be exchanged. The question is whether brackets may be moved.",
     see="a-chain-that-can-be-cut",
 )
 def commutative(combine):
@@ -267,7 +271,7 @@ def commutative(combine):
 
 @wrong(
     "ch01.can_scan",
-    "You ask for equal digits. Floats round: even addition differs in the last ones.",
+    "You ask for equal digits. Floats are rounded, and even addition differs in the last ones.",
     see="a-chain-that-can-be-cut",
 )
 def equal_digits(combine):
@@ -289,7 +293,7 @@ def small_only(combine):
     return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-9, atol=1e-9)
 
 
-@wrong("ch01.can_scan", "Three equal numbers tell little.", see="a-chain-that-can-be-cut")
+@wrong("ch01.can_scan", "You try three equal numbers, which tell you little.", see="a-chain-that-can-be-cut")
 def equal_numbers(combine):
     x = 20 * torch.rand(2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
     return torch.allclose(combine(combine(x, x), x), combine(x, combine(x, x)), rtol=1e-9, atol=1e-9)
@@ -311,7 +315,7 @@ def wide_tolerance(combine):
 
 @wrong(
     "ch01.can_scan",
-    "`torch.allclose` allows a part of a large result, 10⁻⁵ of it, unless `rtol` says otherwise: results may be 1000.",
+    "Unless `rtol` says otherwise, `torch.allclose` allows a gap of 10⁻⁵ of the result, which is 10⁻² if the result is 1000.",
     see="a-chain-that-can-be-cut",
 )
 def usual_tolerance(combine):
@@ -340,11 +344,51 @@ def beyond_the_range(combine):
 
 
 @wrong(
-    "ch01.can_scan", "An operation is associative if all triples agree, not if some or most do.", see="a-chain-that-can-be-cut"
+    "ch01.can_scan",
+    "An operation is associative only if all triples agree, not if some or most do.",
+    see="a-chain-that-can-be-cut",
 )
 def most_agree(combine):
     x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
     return bool(torch.isclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-9, atol=1e-9).double().mean() > 0.5)
+
+
+@wrong(
+    "ch01.can_scan",
+    "Your tolerance grows with the result: a millionth of 1000 is ten times the gap that you must find.",
+    see="a-chain-that-can-be-cut",
+)
+def six_digits(combine):
+    x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    return torch.allclose(combine(combine(x, y), z), combine(x, combine(y, z)), rtol=1e-6, atol=1e-9)
+
+
+@wrong("ch01.can_scan", "You take the mean of the gaps, in which a few small ones disappear.", see="a-chain-that-can-be-cut")
+def mean_of_the_gaps(combine):
+    x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    return bool((combine(combine(x, y), z) - combine(x, combine(y, z))).abs().mean() < 1e-5)
+
+
+@wrong("ch01.can_scan", "You look for gaps of one sign only. Take their size.", see="a-chain-that-can-be-cut")
+def gaps_of_one_sign(combine):
+    x, y, z = 20 * torch.rand(3, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    return bool((combine(combine(x, y), z) - combine(x, combine(y, z))).max() < 1e-6)
+
+
+@wrong("ch01.can_scan", "Two of your three numbers are always equal. Draw all three freely.", see="a-chain-that-can-be-cut")
+def two_equal_numbers(combine):
+    x, y = 20 * torch.rand(2, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    return torch.allclose(combine(combine(x, x), y), combine(x, combine(x, y)), rtol=1e-9, atol=1e-9)
+
+
+@wrong(
+    "ch01.can_scan", "You call `combine` more than 20,000 times. It takes many numbers at once.", see="a-chain-that-can-be-cut"
+)
+def too_many_calls(combine):
+    for x, y, z in 20 * torch.rand(5001, 3, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10:
+        if (combine(combine(x, y), z) - combine(x, combine(y, z))).abs() > 1e-6:
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- ch01.pairs

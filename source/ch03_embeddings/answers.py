@@ -41,7 +41,7 @@ def overwrites(ids, G, V):
 
 @wrong(
     "ch03.rows",
-    "You averaged over the places of a token. A gradient is a sum over all ways in which a number acts.",
+    "You averaged over the places of a token. A gradient adds up all the ways in which a number acts.",
     see="a-row-of-a-table",
 )
 def averages(ids, G, V):
@@ -59,7 +59,7 @@ def always_float32(ids, G, V):
     return torch.zeros(V, G.shape[-1]).index_add(0, ids.flatten(), G.flatten(0, -2).float())
 
 
-@wrong("ch03.rows", "Right for one line of tokens only: with a batch the ids have more axes.", see="a-row-of-a-table")
+@wrong("ch03.rows", "This is right for one line of tokens only: with a batch the ids have more axes.", see="a-row-of-a-table")
 def one_line_only(ids, G, V):
     return G.new_zeros(V, G.shape[-1]).index_add(0, ids, G)
 
@@ -210,7 +210,7 @@ def turned_around(pairs, c, E, exclude=True):
 
 @wrong(
     "ch03.complete",
-    "The rows of the pairs and of c keep their lengths in your sum. Bring all rows to length 1 first.",
+    "The rows in your sum keep their own lengths. Bring all rows to length 1 first.",
     see="directions",
 )
 def raw_sum(pairs, c, E, exclude=True):
@@ -222,7 +222,9 @@ def raw_sum(pairs, c, E, exclude=True):
 
 
 @wrong(
-    "ch03.complete", "You rank by inner products with raw rows, so long rows win. The cosine asks for length 1.", see="directions"
+    "ch03.complete",
+    "You rank by inner products with raw rows, so long rows win. For the cosine, divide by their lengths.",
+    see="directions",
 )
 def raw_candidates(pairs, c, E, exclude=True):
     rows = F.normalize(E, dim=1)
@@ -275,7 +277,7 @@ def sum_of_pairs(pairs, c, E, exclude=True):
     return int(scores.argmax())
 
 
-@wrong("ch03.complete", "You ignore the pairs and return the nearest neighbour of c: that is the null model.", see="directions")
+@wrong("ch03.complete", "You ignore the pairs and return the nearest neighbour of c, which is the null model.", see="directions")
 def nearest_to_c(pairs, c, E, exclude=True):
     rows = F.normalize(E, dim=1)
     scores = rows @ rows[c]
@@ -365,7 +367,7 @@ def adds_the_input(x, W, add):
     return h.detach(), F.cosine_similarity(h.detach(), x, dim=-1), slope
 
 
-@wrong("ch03.stack", "Your stack adds whatever `add` says.", see="a-stream-that-is-added-to")
+@wrong("ch03.stack", "Your stack adds even when `add` is false.", see="a-stream-that-is-added-to")
 def always_adds(x, W, add):
     start = x.detach().clone().requires_grad_(True)
     h = start
@@ -375,7 +377,7 @@ def always_adds(x, W, add):
     return h.detach(), F.cosine_similarity(h.detach(), x, dim=-1), slope
 
 
-@wrong("ch03.stack", "Your stack replaces whatever `add` says.", see="a-stream-that-is-added-to")
+@wrong("ch03.stack", "Your stack replaces even when `add` is true.", see="a-stream-that-is-added-to")
 def always_replaces(x, W, add):
     start = x.detach().clone().requires_grad_(True)
     h = start
@@ -421,7 +423,7 @@ def bends_the_sum(x, W, add):
     return h.detach(), F.cosine_similarity(h.detach(), x, dim=-1), slope
 
 
-@wrong("ch03.stack", "Your cosine compares columns. It is each row's, with the same row of x.", see="a-stream-that-is-added-to")
+@wrong("ch03.stack", "Your cosine compares columns. Compare each row with the same row of x.", see="a-stream-that-is-added-to")
 def cosine_of_columns(x, W, add):
     start = x.detach().clone().requires_grad_(True)
     h = start
@@ -441,7 +443,7 @@ def inner_products(x, W, add):
     return h.detach(), (h.detach() * x).sum(-1), slope
 
 
-@wrong("ch03.stack", "Your gradient is of the mean of the entries. The task asks for their sum.", see="a-stream-that-is-added-to")
+@wrong("ch03.stack", "You differentiate the mean of the entries. The task asks for their sum.", see="a-stream-that-is-added-to")
 def gradient_of_the_mean(x, W, add):
     start = x.detach().clone().requires_grad_(True)
     h = start
@@ -453,7 +455,7 @@ def gradient_of_the_mean(x, W, add):
 
 @wrong(
     "ch03.stack",
-    "You multiply by the transposed matrices. A row vector stands on the left: h W.",
+    "You multiply by the transposed matrices. A row vector goes on the left: h W.",
     see="a-stream-that-is-added-to",
 )
 def transposed(x, W, add):
@@ -557,7 +559,9 @@ def to_the_last_digit(f, T, V):
     return True
 
 
-@wrong("ch03.is_static", "Your tolerance is so wide that small effects pass. It is 0.00001.", see="one-word-in-two-sentences")
+@wrong(
+    "ch03.is_static", "Your tolerance is so wide that small effects pass. It should be 0.00001.", see="one-word-in-two-sentences"
+)
 def too_tolerant(f, T, V):
     rows = {}
     for _ in range(12):
@@ -596,7 +600,7 @@ def compares_lengths(f, T, V):
 
 @wrong(
     "ch03.is_static",
-    "You try too few texts: what shows itself in one text of ten needs many more than five.",
+    "You try too few texts: what shows in one text out of ten needs many more than five.",
     see="one-word-in-two-sentences",
 )
 def five_texts(f, T, V):
