@@ -22,7 +22,7 @@ wrong(
     "That is the gradient of the sums alone. It is to be compared with the one without.",
     see="add-do-not-replace",
 )
-wrong("ch07.add", 3.0**-15, "Turned around: the sums keep more of the gradient, not less.", see="add-do-not-replace")
+wrong("ch07.add", 3.0**-15, "Upside down: the sums keep more of the gradient, not less.", see="add-do-not-replace")
 
 # ---------------------------------------------------------------- ch07.norms
 
@@ -73,7 +73,7 @@ def no_eps(x, weight, bias, eps):
     return out if bias is None else out + bias
 
 
-@wrong("ch07.norms", "You took the mean away in both. RMSNorm only scales.", see="two-norms")
+@wrong("ch07.norms", "You subtracted the mean in both. RMSNorm only scales.", see="two-norms")
 def always_centred(x, weight, bias, eps):
     y = x - x.mean(dim=-1, keepdim=True)
     out = y / (y.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight
@@ -175,7 +175,7 @@ def against_torch(f):
     return "neither"
 
 
-@wrong("ch07.which", "You look at rows of size 1 only, where ε is not seen: neither its place nor its size.", see="two-norms")
+@wrong("ch07.which", "You look at rows of size 1 only, which show neither the place of ε nor its size.", see="two-norms")
 def blind_to_eps(f):
     torch.default_generator.manual_seed(0)
     xs = [
@@ -188,9 +188,7 @@ def blind_to_eps(f):
     return "neither"
 
 
-@wrong(
-    "ch07.which", "You look at wide rows only. Where the variance divides by one less is seen in narrow ones.", see="two-norms"
-)
+@wrong("ch07.which", "You look at wide rows only. Narrow ones show a variance that divides by one less.", see="two-norms")
 def wide_rows_only(f):
     torch.default_generator.manual_seed(0)
     xs = [s * torch.randn(n, 512, dtype=torch.float64) + m for s, m in ((1, 0), (1, 2), (0.003, 0), (100, 50)) for n in (1, 7)]
@@ -225,7 +223,7 @@ def shift_only(f):
     return "layer" if torch.allclose(f(x + 3), f(x), atol=1e-3) else "rms"
 
 
-@wrong("ch07.which", "You test one row at a time. Whether each row is normed by itself is not seen then.", see="two-norms")
+@wrong("ch07.which", "You test one row at a time, which does not show whether each row is normed by itself.", see="two-norms")
 def one_row_at_a_time(f):
     torch.default_generator.manual_seed(0)
     xs = [
@@ -240,7 +238,7 @@ def one_row_at_a_time(f):
     return "neither"
 
 
-@wrong("ch07.which", "Your rows have the mean 0 and size 1 only; a function may be another for large rows.", see="two-norms")
+@wrong("ch07.which", "Your rows are small and have mean 0; a function may behave differently for large rows.", see="two-norms")
 def small_rows_only(f):
     torch.default_generator.manual_seed(0)
     xs = [s * torch.randn(n, d, dtype=torch.float64) for s in (1, 0.003) for n in (1, 7) for d in (2, 5, 16)]
@@ -250,7 +248,7 @@ def small_rows_only(f):
     return "neither"
 
 
-@wrong("ch07.which", "You look at narrow rows only. A function may be another for wide ones.", see="two-norms")
+@wrong("ch07.which", "You look at narrow rows only. A function may behave differently for wide ones.", see="two-norms")
 def narrow_rows_only(f):
     torch.default_generator.manual_seed(0)
     xs = [
@@ -281,7 +279,7 @@ def never_one_row(f):
 
 @wrong(
     "ch07.which",
-    "All your rows scatter around zero. What a function does with a row's mean is seen where there is one.",
+    "All your rows have means near zero. Only a row with a mean shows what a function does with it.",
     see="two-norms",
 )
 def rows_without_a_mean(f):
@@ -309,6 +307,28 @@ def wide_tolerance(f):
     return "neither"
 
 
+@wrong(
+    "ch07.which",
+    "You compare without an absolute value: numbers that are too small pass.",
+    see="two-norms",
+)
+def one_sided(f):
+    torch.default_generator.manual_seed(0)
+    xs = [
+        s * (torch.randn(n, d, dtype=torch.float64) + m) * torch.arange(1.0, n + 1)[:, None]
+        for s in (1, 0.003, 300)
+        for m in (0, 2)
+        for n in (1, 7)
+        for d in (2, 3, 64)
+        for _ in range(3)
+    ]
+    for name, norm in (("layer", F.layer_norm), ("rms", F.rms_norm)):
+        wanted = [norm(x, x.shape[-1:], eps=1e-5) for x in xs]
+        if all(bool((f(x) - y <= 1e-3 * y.abs() + 1e-3).all()) for x, y in zip(xs, wanted)):
+            return name
+    return "neither"
+
+
 @wrong("ch07.which", "You ask for more digits than float32 has: a right function may be off by 0.01%.", see="two-norms")
 def no_tolerance(f):
     torch.default_generator.manual_seed(0)
@@ -332,7 +352,7 @@ right("ch07.radial", cell('m, epsilon = sympy.symbols("m epsilon", positive=True
 wrong(
     "ch07.radial",
     cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = 0"),
-    "Nothing is left without ε only.",
+    "Nothing is left only if there is no ε.",
     see="what-a-norm-does-to-gradients",
 )
 wrong(
@@ -350,7 +370,7 @@ wrong(
 wrong(
     "ch07.radial",
     cell("m, epsilon = sympy.symbols('m epsilon', positive=True)\nfactor = epsilon / sympy.sqrt(m + epsilon)"),
-    "You divided by r once too little: the x in the inner product is r times u.",
+    "You divided by r once too few: the x in the inner product is r times u.",
     see="what-a-norm-does-to-gradients",
 )
 
@@ -434,7 +454,9 @@ def gain_forgotten(x, weight, eps, grad_out):
 
 
 @wrong(
-    "ch07.backward", "You sum over the row where the mean is due: the factor 1/d is missing.", see="what-a-norm-does-to-gradients"
+    "ch07.backward",
+    "You take sums over the row where the formula has means: the factor 1/d is missing.",
+    see="what-a-norm-does-to-gradients",
 )
 def sums_for_means(x, weight, eps, grad_out):
     sigma = torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
@@ -668,7 +690,7 @@ def one_norm(x, branches, norms, placement):
 
 @wrong(
     "ch07.stack",
-    "What does not fit is let through: a wrong placement, or norms that are too many or too few.",
+    "You accept what does not fit: a wrong placement, or too many or too few norms.",
     see="before-or-after",
 )
 def never_refuses(x, branches, norms, placement):
@@ -691,6 +713,23 @@ def in_place_sum(x, branches, norms, placement):
     return norms[-1](x) if placement == "pre" else x.clone()
 
 
+@wrong(
+    "ch07.stack", "Whatever is not post-norm you take for pre-norm. Another placement is to be refused.", see="before-or-after"
+)
+def all_else_is_pre(x, branches, norms, placement):
+    if placement == "post":
+        if len(norms) != len(branches):
+            raise ValueError("does not fit")
+        for branch, norm in zip(branches, norms, strict=True):
+            x = norm(x + branch(x))
+        return x
+    if len(norms) != len(branches) + 1:
+        raise ValueError("does not fit")
+    for branch, norm in zip(branches, norms, strict=False):
+        x = x + branch(norm(x))
+    return norms[-1](x)
+
+
 @wrong("ch07.stack", "You go through four branches and no more. A stack may be deeper.", see="before-or-after")
 def four_branches(x, branches, norms, placement):
     if placement not in ("pre", "post") or len(norms) != len(branches) + (placement == "pre"):
@@ -705,11 +744,11 @@ def four_branches(x, branches, norms, placement):
 right("ch07.warmup", "no difference")
 right("ch07.warmup", "both need it")
 
-wrong("ch07.warmup", "post-norm", "Choose one of the four texts as they stand.", see="does-post-norm-need-a-warmup")
+wrong("ch07.warmup", "post-norm", "Choose one of the four texts, word for word.", see="does-post-norm-need-a-warmup")
 wrong(
     "ch07.warmup",
     "neither needs it",
-    "That is not one of the four: say it as the first of them.",
+    "That is not one of the four texts: the first of them says it.",
     see="does-post-norm-need-a-warmup",
 )
 
@@ -772,7 +811,7 @@ def mean_of_all(x, layers, skip):
     return found
 
 
-@wrong("ch07.collapse", "Squared: the norms are compared, not their squares.", see="how-alike-do-tokens-become")
+@wrong("ch07.collapse", "You compare the squares of the norms, not the norms.", see="how-alike-do-tokens-become")
 def squares(x, layers, skip):
     def residual(y):
         return ((y - y.mean(dim=0)).square().sum() / y.square().sum()).item() ** (0.5 if not layers and len(y) == 2 else 1)
@@ -843,7 +882,7 @@ def of_the_branch(x, layers, skip):
 
 @wrong(
     "ch07.collapse",
-    "Your exponentials overflow at large scores. Take the largest score off first, as softmax does.",
+    "Your exponentials overflow at large scores. Subtract the largest score first, as softmax does.",
     see="how-alike-do-tokens-become",
 )
 def overflows(x, layers, skip):

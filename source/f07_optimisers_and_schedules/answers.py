@@ -58,7 +58,7 @@ wrong(
 wrong(
     "f07.distance",
     cell("distance = -eta * g / (1 - beta) * (t - beta * (1 - beta**t) / (1 - beta))"),
-    "The sign is turned: asked is w₀ − w_t, which is positive for a positive gradient.",
+    "The sign is wrong: w₀ − w_t is positive for a positive gradient.",
     see="two-forms-of-momentum",
 )
 wrong(
@@ -192,7 +192,7 @@ def no_correction(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "Your correction is that of the first step for ever: t has to be counted on in the state.",
+    "You correct every step as if it were the first: the state has to count t.",
     see="a-rate-for-each-parameter",
 )
 def never_counts_on(params, grads, state, rate, decay):
@@ -268,7 +268,7 @@ def changes_the_parameters(params, grads, state, rate, decay):
 
 @wrong(
     "f07.adamw",
-    "You change the old state in place: a step that is repeated from it finds another one.",
+    "You change the old state in place, so a step that is repeated from it starts from another state.",
     see="a-rate-for-each-parameter",
 )
 def changes_the_state(params, grads, state, rate, decay):
@@ -477,7 +477,7 @@ for tester, sentence in [
     ),
     (
         _tester(shapes="[[(3,), (4,)], [(5,)]]"),
-        "All your tensors are vectors. Matrices have more than one kind of norm, and a number has no axis.",
+        "All your tensors are vectors. Matrices have more than one kind of norm, and a single number has no axis.",
     ),
     (
         _tester(test="not bool((mine - factor * g).abs().max() <= 1e-4 * c)"),
@@ -488,6 +488,14 @@ for tester, sentence in [
     (
         _tester(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-12 * c)"),
         "You ask for more digits than the task: a right function that adds a millionth to the norm, as torch's does, fails.",
+    ),
+    (
+        _tester(test="mine is got[0] and (mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-4 * c))"),
+        "You look at the first tensor only. The others may be wrong.",
+    ),
+    (
+        _tester(test="mine.shape != g.shape or not bool((mine - factor * g).abs().mean() <= 1e-4 * c)"),
+        "You average the errors of a tensor. One wrong number disappears among right ones: take the largest error.",
     ),
     (
         _tester(test="mine.shape != g.shape or not bool((mine - factor * g).abs().max() <= 1e-3 * c)"),
@@ -615,9 +623,7 @@ def straight_line(t, peak, warm, end, floor):
     return peak * (floor + (1 - floor) * (1 - u))
 
 
-@wrong(
-    "f07.schedule", "Yours starts at the floor: the warmup should be a line from 0 through step 0.", see="a-rate-for-each-step"
-)
+@wrong("f07.schedule", "Yours starts at the floor: the warmup should be a line that is 0 at step 0.", see="a-rate-for-each-step")
 def warms_up_from_the_floor(t, peak, warm, end, floor):
     if t < warm:
         return peak * (floor + (1 - floor) * t / warm)

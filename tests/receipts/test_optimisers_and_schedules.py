@@ -269,6 +269,11 @@ def test_uncorrected_first_step():
 def test_sgd_decay():
     w, g, eta, lam = sp.symbols("w g eta lambda", real=True)
     assert sp.expand(w - eta * (g + lam * w) - ((1 - eta * lam) * w - eta * g)) == 0
+    torchs = lambda leaf: torch.optim.SGD([leaf], lr=0.3, weight_decay=0.2)  # noqa: E731
+    assert worst(lambda w, g, t: (1 - 0.3 * 0.2) * w - 0.3 * g, torchs) <= 1e-12
+    with_momentum = lambda leaf: torch.optim.SGD([leaf], lr=0.3, weight_decay=0.2, momentum=0.9)  # noqa: E731
+    heavy = remembering(momentum_heavy, 1, 0.3)
+    assert worst(lambda w, g, t: heavy(w, g, t) - 0.3 * 0.2 * w, with_momentum) > 0.1  # there they differ
 
 
 @pytest.mark.receipt("f07-l2", "computed")
