@@ -79,7 +79,7 @@ def _parts() -> Iterator[tuple[str, str, str, Callable, tuple]]:
     tiny = GPT(Config(V=9, d_model=12, n_layers=3, n_heads=2, n_kv_heads=1)).double().requires_grad_(False)
     ids, grouped = torch.randint(9, (2, T), generator=generator), (narrow[:, :6], narrow[:, 6:])
     yield "masked_attention", "ch04_attention", "attention", masked, (x, 2 * x, x, torch.ones(2, T, T).tril().bool())
-    yield "multi_head_attention", "ch05_multi_head", "split", heads, (x, *W, 3, torch.ones(T, T).tril().bool())
+    yield "multi_head_attention", "ch05_multi_head", "multi_head", heads, (x, *W, 3, torch.ones(T, T).tril().bool())
     yield "norm", "ch07_residual_norm", "norms", lambda x, w, _, eps: rms_norm(x, w, eps), (x / 99, x[0, 0], None, 1e-5)
     turn = (x, torch.arange(T), 12, 10_000.0)
     yield "rotate", "ch08_position_rope", "rope", lambda x, t, _, theta: rope(x, t, theta, "interleaved"), turn

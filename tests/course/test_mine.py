@@ -42,7 +42,7 @@ def folder(tmp_path):
     for stem in ("ch04_attention", "ch05_multi_head", "ch07_residual_norm", "ch08_position_rope", "ch09_block", "ch12_inference"):
         (tmp_path / stem).mkdir()
         shutil.copy(SOURCE / stem / f"{stem}.ipynb", tmp_path / stem)
-    answer(tmp_path, "ch05_multi_head", "ch05-split-answer", HEADS)
+    answer(tmp_path, "ch05_multi_head", "ch05-multi_head-answer", HEADS)
     return tmp_path
 
 
