@@ -106,13 +106,13 @@ wrong(
             "targets = torch.cat(targets)\n    return torch.cat(inputs), targets.masked_fill(targets == bos, -100)",
         )
     ),
-    "You took every target that is `bos` for a filled-up place. A document may contain that token: go by the place, not by the value.",
+    "You took every target that is `bos` for padding. A document may contain that token: go by the place, not by the value.",
     see=_TEACHER,
 )
 wrong(
     "ch11.pairs",
     _pairs("(1, missing), value=bos", "(1, missing), value=0"),
-    "You filled up the inputs, or began them, with 0. BOS may have another number.",
+    "You padded the inputs, or began them, with 0. BOS may have another number.",
     see=_TEACHER,
 )
 wrong(
@@ -122,7 +122,7 @@ wrong(
             "(0, missing), value=-100", "(missing, 0), value=-100"
         )
     ),
-    "You filled up in front. A document is cut from its start, and what is missing is missing at the end.",
+    "You padded at the front. A document is cut from its start, so the padding goes at the end.",
     see=_TEACHER,
 )
 
@@ -607,6 +607,19 @@ wrong(
         ("    E, W = E.clone().requires_grad_(), W.clone().requires_grad_()", "    E, W = E.requires_grad_(), W.requires_grad_()")
     ),
     "You train the tensors that you were given. Work on copies: the caller still needs them as they were.",
+    see=_STEPS,
+)
+
+wrong(
+    "ch11.loop",
+    _loop(
+        (
+            "    E, W = E.clone().requires_grad_(), W.clone().requires_grad_()",
+            "    E, W = E.float().requires_grad_(), W.float().requires_grad_()",
+        ),
+        ("return E.detach(), W.detach()", "return E.detach().double(), W.detach().double()"),
+    ),
+    "You trained in float32. All is float64 here, and your digits end after the seventh.",
     see=_STEPS,
 )
 

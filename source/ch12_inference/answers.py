@@ -82,7 +82,7 @@ def divides_by_zero(logits, tau):
 
 @wrong(
     "ch12.temperature",
-    "A smallest temperature was put in to avoid the division by 0. Then colder ones are not right.",
+    "You put in a smallest temperature to avoid dividing by 0. Colder ones then come out wrong.",
     see="from-logits-to-a-token",
 )
 def clamped(logits, tau):
@@ -93,7 +93,7 @@ def clamped(logits, tau):
 
 @wrong(
     "ch12.temperature",
-    "At 0 you count logits as equal that are only close. The limit knows no tolerance: the larger one gets all.",
+    "At 0 you treat logits that are only close as equal. The limit allows no tolerance: the larger one gets everything.",
     see="from-logits-to-a-token",
 )
 def close_is_equal(logits, tau):
@@ -131,7 +131,7 @@ def large_for_infinite(logits, tau):
     return ((logits.clamp_min(-1e4) - logits.amax(-1, keepdim=True)) / tau).softmax(-1)
 
 
-@wrong("ch12.temperature", "A negative temperature is to be refused with a ValueError.", see="from-logits-to-a-token")
+@wrong("ch12.temperature", "A negative temperature must raise a ValueError.", see="from-logits-to-a-token")
 def takes_any(logits, tau):
     lead = logits - logits.amax(-1, keepdim=True)
     if tau == 0:
@@ -190,6 +190,34 @@ def second_dimension_at_zero(logits, tau):
         top = (logits == logits.amax(dim, keepdim=True)).to(logits.dtype)
         return top / top.sum(dim, keepdim=True)
     return ((logits - logits.amax(-1, keepdim=True)) / tau).softmax(-1)
+
+
+@wrong(
+    "ch12.temperature",
+    "You subtract the largest logit of the whole tensor. In a row that lies far below it, a small temperature leaves only −∞.",
+    see="from-logits-to-a-token",
+)
+def largest_of_all(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    if tau == 0:
+        top = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
+        return top / top.sum(-1, keepdim=True)
+    return ((logits - logits.amax()) / tau).softmax(-1)
+
+
+@wrong(
+    "ch12.temperature",
+    "You turn nan into 0 afterwards. The overflow has happened by then, and the row no longer sums to 1.",
+    see="from-logits-to-a-token",
+)
+def nan_is_zero(logits, tau):
+    if tau < 0:
+        raise ValueError("negative")
+    if tau == 0:
+        top = (logits == logits.amax(-1, keepdim=True)).to(logits.dtype)
+        return top / top.sum(-1, keepdim=True)
+    return torch.nan_to_num((logits / tau).softmax(-1))
 
 
 # ---------------------------------------------------------------- ch12.top_p
@@ -595,7 +623,7 @@ def no_scale(x, W_q, W_k, W_v, keys, values):
 
 @wrong(
     "ch12.step",
-    "The scale is the width of a head, the length of a key, and not the width of the stream.",
+    "Divide by the root of the width of a head, the length of a key, not of the width of the stream.",
     see="remember-keys-and-values",
 )
 def scaled_by_d_model(x, W_q, W_k, W_v, keys, values):
@@ -609,7 +637,7 @@ def prepends(x, W_q, W_k, W_v, keys, values):
     return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(W_k.shape[1])).softmax(-1) @ values)[:, 0], keys, values
 
 
-@wrong("ch12.step", "Keys and values are exchanged where they are kept.", see="remember-keys-and-values")
+@wrong("ch12.step", "You swapped keys and values in the cache.", see="remember-keys-and-values")
 def exchanged(x, W_q, W_k, W_v, keys, values):
     keys, values = torch.cat([keys, (x @ W_v)[:, None]], 1), torch.cat([values, (x @ W_k)[:, None]], 1)
     return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(W_k.shape[1])).softmax(-1) @ values)[:, 0], keys, values
@@ -835,6 +863,50 @@ def few_chunks(full, cached):
     return True
 
 
+@wrong(
+    "ch12.exact",
+    "You compare the last chunk only. An earlier chunk may be wrong and leave the last one right.",
+    see="the-same-logits",
+)
+def last_chunk(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([30], [1] * 30, [7, 1, 1, 12, 9], [1, 29], [15, 15], [2, 3, 25], [30]):
+        ids = torch.randint(10, (30,), generator=generator)
+        last = cached([part.tolist() for part in ids.split(sizes)])[-1]
+        if not torch.allclose(last, full(ids.tolist())[-len(last) :], rtol=0, atol=1e-8):
+            return False
+    return True
+
+
+@wrong(
+    "ch12.exact",
+    "You split one by one and in two halves. A long chunk may go wrong only when several came before it.",
+    see="the-same-logits",
+)
+def halves(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([1] * 30, [15, 15]):
+        ids = torch.randint(10, (30,), generator=generator)
+        chunks = [part.tolist() for part in ids.split(sizes)]
+        if not torch.allclose(torch.cat(cached(chunks)), full(ids.tolist()), rtol=0, atol=1e-8):
+            return False
+    return True
+
+
+@wrong(
+    "ch12.exact",
+    "You look at the mean difference. An error at a single logit disappears among hundreds: take the largest.",
+    see="the-same-logits",
+)
+def mean_difference(full, cached):
+    generator = torch.Generator().manual_seed(0)
+    for sizes in ([30], [1] * 30, [7, 1, 1, 12, 9], [1, 29], [15, 15], [2, 3, 25], [30]):
+        ids = torch.randint(10, (30,), generator=generator)
+        if (torch.cat(cached([part.tolist() for part in ids.split(sizes)])) - full(ids.tolist())).abs().mean() > 1e-8:
+            return False
+    return True
+
+
 # ---------------------------------------------------------------- ch12.cost
 
 wrong(
@@ -852,7 +924,7 @@ wrong(
 wrong(
     "ch12.cost",
     cell('n = sympy.Symbol("n", positive=True, integer=True)\nratio = 3 / (2 * n + 1)'),
-    "Upside down: the total without the cache is the one to be divided.",
+    "Upside down: divide the total without the cache by the total with it.",
     see="what-a-step-costs",
 )
 wrong(
@@ -878,7 +950,7 @@ wrong(
     see="bytes",
 )
 wrong("ch12.bytes", {"kib": 4, "users": 768}, "That is one layer. Each layer has a cache of its own.", see="bytes")
-wrong("ch12.bytes", {"kib": 192, "users": 26}, "The weights lie on the card, too: they leave 48 GiB.", see="bytes")
+wrong("ch12.bytes", {"kib": 192, "users": 26}, "The weights are on the card, too, and leave 48 GiB.", see="bytes")
 wrong("ch12.bytes", {"kib": 196608, "users": 16}, "The size of the cache was asked for in KiB, not in bytes.", see="bytes")
 
 # ---------------------------------------------------------------- changes of the solutions that make no difference

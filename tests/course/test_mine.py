@@ -99,8 +99,26 @@ BROKEN = {
     "a stub": ("def rotate(x, positions, d_rot, theta):\n    raise NotImplementedError", "is not there"),
     "raises": ("def rotate(x, positions, d_rot, theta):\n    return x[99]", "raises IndexError"),
     "wrong": ("def rotate(x, positions, d_rot, theta):\n    return x", "differs by"),
-    "shape": ("def rotate(x, positions, d_rot, theta):\n    return x[0]", "gives the shape (5, 12), not (2, 5, 12)"),
-    "none": ("def rotate(x, positions, d_rot, theta):\n    pass", "raises"),
+    "shape": (
+        "def rotate(x, positions, d_rot, theta):\n    return x[0]",
+        "gives torch.float64 (50, 12), not torch.float64 (2, 50, 12)",
+    ),
+    "none": ("def rotate(x, positions, d_rot, theta):\n    pass", "gives a value of type NoneType"),
+    "float32": (
+        "def rotate(x, positions, d_rot, theta):\n    return x.float()",
+        "gives torch.float32 (2, 50, 12), not torch.float64 (2, 50, 12)",
+    ),
+    "rounded": (
+        "from course.position_rope import rope\n\n"
+        "def rotate(x, positions, d_rot, theta):\n    return rope(x.float(), positions, theta, 'interleaved').to(x.dtype)",
+        "differs by",
+    ),
+    "short": (
+        "def rotate(x, positions, d_rot, theta):\n    assert len(positions) < 30\n    return rope(x, positions, theta, 'interleaved')",
+        "raises AssertionError",
+    ),
+    "ends": ("exit()", "raises SystemExit"),
+    "ends when called": ("import sys\n\ndef rotate(x, positions, d_rot, theta):\n    sys.exit(1)", "raises SystemExit: 1"),
     "nan": ("def rotate(x, positions, d_rot, theta):\n    return x * float('nan')", "differs by nan"),
     "syntax": ("def rotate(x, positions, d_rot, theta) return x", "raises SyntaxError"),
     "endless": ("def rotate(x, positions, d_rot, theta):\n    while True:\n        pass", "takes longer than 1 second"),
@@ -120,6 +138,108 @@ def test_a_piece_that_fails_is_the_courses_and_says_why(folder, fault):
     assert found.pop("rotate").startswith(f"the course's, since yours {told}")
     assert set(found.values()) == {"yours"}
     agrees(pieces)
+
+
+ROPE = """%%time
+def rotate(x, positions, d_rot, theta):
+    turn = angles(positions, d_rot, theta)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(turn), turn)).flatten(-2)
+
+print("my answer", rotate(torch.ones(1, 2), torch.arange(1), 2, 3.0))
+"""
+HELPERS = """ONE = 1.0
+raise ValueError("this cell is not run as a whole")
+
+def angles(positions, d_rot, theta):
+    return ONE * positions.double()[:, None] * theta ** (-torch.arange(0, d_rot, 2).double() / d_rot)
+"""
+
+
+def beside(folder: Path, stem: str, grade_id: str, text: str, after: bool = False):
+    """The notebook with one more cell, before or after this answer."""
+    path = folder / stem / f"{stem}.ipynb"
+    notebook = nbformat.read(path, 4)
+    at = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells].index(grade_id)
+    notebook.cells.insert(at + after, v4.new_code_cell(text))
+    nbformat.write(notebook, path)
+
+
+def test_an_answer_may_use_what_other_cells_define(folder, capsys):
+    answer(folder, "ch08_position_rope", "ch08-rope-answer", ROPE)
+    beside(folder, "ch08_position_rope", "ch08-rope-answer", HELPERS)
+    pieces = collect(folder)
+    assert whose(pieces)["rotate"] == "yours" and not capsys.readouterr().out
+    agrees(pieces)
+
+
+def test_an_answer_in_the_cell_below_its_own_counts(folder):
+    answer(folder, "ch07_residual_norm", "ch07-norms-answer", "def norm(x, weight, bias, eps):\n    raise NotImplementedError")
+    text = "def norm(x, weight, bias, eps):\n    return weight * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()"
+    beside(folder, "ch07_residual_norm", "ch07-norms-answer", text, after=True)
+    assert whose(collect(folder))["norm"] == "yours"
+
+
+def test_attention_gets_a_mask_with_the_leading_axes_of_the_rows(folder):
+    text = """def masked_attention(query, key, value, allowed):
+    rows = [t.view(-1, *t.shape[-2:]) for t in (query, key, value, allowed)]
+    one = [torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=a) for q, k, v, a in zip(*rows, strict=True)]
+    return torch.stack(one).view(*query.shape[:-1], -1)"""
+    answer(folder, "ch04_attention", "ch04-attention-answer", text)
+    pieces = collect(folder)
+    assert whose(pieces)["masked_attention"] == "yours"
+    agrees(pieces)
+
+
+def test_what_an_answer_changes_in_place_is_a_copy(folder):
+    text = "def norm(x, weight, bias, eps):\n    x /= (x.square().mean(-1, keepdim=True) + eps).sqrt()\n    x *= weight\n    return x"
+    answer(folder, "ch07_residual_norm", "ch07-norms-answer", text)
+    agrees(collect(folder))
+
+
+GPTS = {
+    "a function beside it": """def layer(x, b, H, G):
+    def attend(h):
+        counted.append(1)
+        return attention(h, b["W_q"], b["W_k"], b["W_v"], b["W_o"], n_heads=H, n_kv_heads=G)
+    ffn = lambda h: swiglu(h, W_gate=b["W_gate"], W_up=b["W_up"], W_down=b["W_down"])
+    norms = (lambda h, name=name: rms_norm(h, b[name], eps=1e-5) for name in ("norm_1", "norm_2"))
+    return block(x, attend, ffn, *norms)
+
+def gpt(ids, p, n_heads, n_kv_heads, *, eps=1e-5):
+    x = p["E"][ids]
+    for b in p["blocks"]:
+        x = layer(x, b, n_heads, n_kv_heads)
+    return rms_norm(x, p["norm"], eps) @ p.get("W_head", p["E"].T)
+
+counted = []
+""",
+}
+GPTS["a norm of its own"] = (
+    GPTS["a function beside it"]
+    .replace(
+        "def layer",
+        "def rms_norm(x, w, *, eps):\n    return w * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()\n\ndef layer",
+    )
+    .replace('p["norm"], eps)', 'p["norm"], eps=eps)')
+)
+GPTS["a class"] = GPTS["a function beside it"] + "\nclass Net:\n    __call__ = staticmethod(gpt)\n\ngpt = Net()\n"
+GPTS["decorated"] = GPTS["a function beside it"].replace("def gpt", "@torch.no_grad()\ndef gpt")
+
+
+@pytest.mark.parametrize("form", GPTS)
+def test_a_gpt_of_any_form_computes_with_the_parts(folder, form):
+    answer(folder, "ch09_block", "ch09-gpt-answer", GPTS[form])
+    pieces = collect(folder)
+    assert whose(pieces)["gpt"] == "yours"
+    agrees(pieces)
+    called = []
+    for piece in pieces:
+        piece.function = (lambda f, name: lambda *a, **k: called.append(name) or f(*a, **k))(piece.function, piece.name)
+    model = GPT(Config(V=29, d_model=32, n_layers=3, n_heads=4)).double().requires_grad_(False)
+    assemble(pieces, model)(torch.zeros(1, 3, dtype=torch.int64))
+    three = {"masked_attention", "multi_head_attention", "attention", "rotate", "swiglu", "block", "gpt"}
+    assert set(called) >= three  # the three attentions take turns
 
 
 def test_an_answer_may_use_an_earlier_one_and_change_its_arguments(folder):

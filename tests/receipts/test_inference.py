@@ -59,6 +59,7 @@ def test_the_nucleus_is_the_smallest_set(dtype, shift):
             assert list(kept) == sorted(i for _, i in min(ranked)[1])  # the fewest, then the likeliest, then the smallest ids
 
 
+@pytest.mark.receipt("ch12-top-p", "computed")
 def test_among_many_tokens_only_the_rounding_of_the_logits_is_forgiven():
     generator = seeded(0)
     for _ in range(60):
@@ -155,7 +156,7 @@ def test_likely_texts_repeat_themselves():
     for way, others in {"beam of 4": set(rows) - {"beam of 4"}, "greedy": set(rows) - {"beam of 4", "greedy"}}.items():
         for other in others:
             mean, half = gained(way, other)
-            assert mean - 1.5 * half > 0  # thirteen comparisons: wider than each one alone needs
+            assert mean - 1.7 * half > 0  # thirteen comparisons by Bonferroni: t of 15 degrees is 3.4 at 0.05 / 26, 2.13 at 0.025
     for way, stated in {"greedy": (0.29, 0.08), "beam of 4": (0.29, 0.08)}.items():
         mean, half = data.interval(rows[way]["repeated"])
         assert (round(mean, 2), round(half, 2)) == stated

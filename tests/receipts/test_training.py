@@ -74,6 +74,7 @@ def test_perplexity_has_a_lower_end_and_no_upper_end():
     V = 50
     assert perplexity(torch.zeros(10)) == 1
     assert perplexity(torch.full((10,), math.log(V), dtype=torch.float64)) == pytest.approx(V, rel=1e-12)
+    assert perplexity(-torch.tensor([0.5, 0.125] * 2, dtype=torch.float64).log()) == pytest.approx(4, rel=1e-12)  # with V = 4
     sure_and_wrong = torch.tensor([0.9, 0.9, 0.9, 1e-9], dtype=torch.float64)
     assert perplexity(-sure_and_wrong.log()) > 3 * V
     assert perplexity(-torch.tensor([0.9, 0.0]).log()) == math.inf
