@@ -463,26 +463,97 @@ wrong(
 )
 wrong("ch11.prediction", 0.0, "0 bits would be certain knowledge of every byte.", see="an-experiment-a-gpt-reads-austen")
 
-# ---------------------------------------------------------------- ch11.first
+# ---------------------------------------------------------------- ch11.weights
 
-wrong(
-    "ch11.first",
-    "A",
-    "Clipping multiplies the gradient by a number, and in Adam's first step that number cancels.",
-    see="the-first-steps-and-the-long-ones",
+
+@right("ch11.weights")
+def a_list(targets, micro):
+    parts = [int((part != -100).sum()) for part in torch.split(targets, micro)]
+    return [count / sum(parts) for count in parts]
+
+
+@right("ch11.weights")
+def one_part_after_another(targets, micro):
+    real = (targets != -100).sum(dim=1).tolist()
+    sums = [sum(real[start : start + micro]) for start in range(0, len(real), micro)]
+    return torch.tensor([s / sum(real) for s in sums], dtype=torch.float64)
+
+
+@wrong(
+    "ch11.weights",
+    "You gave each part the same weight. A part with more positions that count has to count more.",
+    see="sum-or-mean",
 )
-wrong(
-    "ch11.first",
-    "C",
-    "A smaller loss has a smaller gradient; Adam's first step does not see its size.",
-    see="the-first-steps-and-the-long-ones",
+def equal(targets, micro):
+    n = len(targets.split(micro))
+    return torch.full((n,), 1 / n, dtype=torch.float64)
+
+
+@wrong("ch11.weights", "You weighted by rows. What counts are positions, and padding is none.", see="sum-or-mean")
+def by_rows(targets, micro):
+    return torch.tensor([len(part) / len(targets) for part in targets.split(micro)], dtype=torch.float64)
+
+
+@wrong("ch11.weights", "Your tensor is float32: divided in float64, the weights keep all their digits.", see="sum-or-mean")
+def in_float32(targets, micro):
+    n = torch.stack([(part != -100).sum() for part in targets.split(micro)])
+    return n / n.sum()
+
+
+@wrong("ch11.weights", "These are the counts. They must be divided by their sum.", see="sum-or-mean")
+def counts(targets, micro):
+    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double()
+
+
+@wrong(
+    "ch11.weights", "You took token 0 for padding. It is a token like others; −100 marks what does not count.", see="sum-or-mean"
 )
-wrong(
-    "ch11.first",
-    "D",
-    "At step 1 the corrected mean is the gradient itself, whatever β₁ is.",
-    see="the-first-steps-and-the-long-ones",
+def zero_is_padding(targets, micro):
+    n = torch.stack([((part != -100) & (part != 0)).sum() for part in targets.split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong("ch11.weights", "You left out the last part if it has fewer rows than the others.", see="sum-or-mean")
+def whole_parts_only(targets, micro):
+    whole = max(len(targets) // micro, 1) * micro
+    n = torch.stack([(part != -100).sum() for part in targets[:whole].split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong(
+    "ch11.weights",
+    "You divided by all places of the batch, padding among them, so your weights do not add up to 1.",
+    see="sum-or-mean",
 )
+def of_all_places(targets, micro):
+    return torch.stack([(part != -100).sum() for part in targets.split(micro)]).double() / targets.numel()
+
+
+@wrong(
+    "ch11.weights",
+    "You let a row end at its first −100. Places that do not count may come first, with others after them.",
+    see="sum-or-mean",
+)
+def rows_end_at_the_first(targets, micro):
+    n = torch.stack([(part != -100).cumprod(dim=1).sum() for part in targets.split(micro)]).double()
+    return n / n.sum()
+
+
+@wrong("ch11.weights", "`micro` is the number of rows in a part, not the number of parts.", see="sum-or-mean")
+def micro_parts(targets, micro):
+    n = torch.stack([(part != -100).sum() for part in targets.chunk(micro)]).double()
+    return n / n.sum()
+
+
+@wrong(
+    "ch11.weights",
+    "You compared the shares of positions that count in each part. The last part has fewer rows: compare numbers.",
+    see="sum-or-mean",
+)
+def shares_of_parts(targets, micro):
+    shares = torch.stack([(part != -100).double().mean() for part in targets.split(micro)])
+    return shares / shares.sum()
+
 
 # ---------------------------------------------------------------- ch11.loop
 
