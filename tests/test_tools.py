@@ -320,7 +320,7 @@ def clone(tmp_path):
     who = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
 
-    def choose(versions: set[str], number: int, named: str = "3.11 3.12 3.13") -> subprocess.CompletedProcess:
+    def choose(versions: set[str], number: int, named: str = "") -> subprocess.CompletedProcess:
         shutil.rmtree(tmp_path / "bin", ignore_errors=True)
         (tmp_path / "bin").mkdir()
         for program in ("bash", "git"):
@@ -347,5 +347,6 @@ def test_where_there_is_one_python_ci_takes_it_and_says_so(clone):
     assert clone({"3.10"}, 0).stdout == "python3\n"
 
 
-def test_ci_takes_the_python_on_which_all_tests_have_passed_if_no_others_are_named(clone):
-    assert {clone({"3.11", "3.12", "3.13"}, number, "").stdout for number in range(9)} == {"python3.11\n"}
+def test_ci_takes_only_pythons_that_are_named(clone):
+    assert {clone({"3.11", "3.12", "3.13"}, number, "3.11").stdout for number in range(9)} == {"python3.11\n"}
+    assert {clone({"3.11", "3.12", "3.13"}, number, "3.12 3.13").stdout for number in range(9)} == {"python3.12\n", "python3.13\n"}
