@@ -349,4 +349,7 @@ def test_where_there_is_one_python_ci_takes_it_and_says_so(clone):
 
 def test_ci_takes_only_pythons_that_are_named(clone):
     assert {clone({"3.11", "3.12", "3.13"}, number, "3.11").stdout for number in range(9)} == {"python3.11\n"}
-    assert {clone({"3.11", "3.12", "3.13"}, number, "3.12 3.13").stdout for number in range(9)} == {"python3.12\n", "python3.13\n"}
+    assert {clone({"3.11", "3.12", "3.13"}, number, "3.12 3.13").stdout for number in range(9)} == {
+        "python3.12\n",
+        "python3.13\n",
+    }
