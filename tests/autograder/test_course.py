@@ -8,6 +8,7 @@ import pytest
 from autograder.authoring.bundle import bundle
 from autograder.authoring.chapters import find_chapters, grade_id, tags
 from autograder.authoring.release import leaks, stale
+from book.generated import FAST
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = find_chapters(ROOT)
@@ -74,6 +75,11 @@ def test_the_first_cell_is_the_contract(chapter):
     assert first, chapter.notebook.cells[0].source
     assert 3 <= len(re.findall(r"^- ", first["goals"], re.MULTILINE)) <= 6
     assert int(first["minutes"]) == sum(exercise.minutes for exercise in chapter.exercises)
+
+
+def test_the_shortest_way_is_marked():
+    """The book's first page lists these chapters."""
+    assert [chapter.id for chapter in CHAPTERS if FAST in chapter.notebook.cells[0].source] == ["f01", "f03", "f04", "ch01"]
 
 
 @each
