@@ -485,7 +485,7 @@ class last_of_equals:
 
 @wrong(
     "ch12.tree",
-    "You rank by the mean logarithm of a step, which prefers longer texts. The probability of the whole was asked for.",
+    "You rank by the mean logarithm of a step, which can put a longer text before a likelier one. The probability of the whole was asked for.",
     see="the-likeliest-sequence",
 )
 class per_step:
