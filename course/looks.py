@@ -116,9 +116,10 @@ def context_loss(windows: int = 24, n_bytes: int = 600) -> dict:
 def _bits(model: GPT, ids: list[int], spelled, parts: int = 6) -> Tensor:
     """Bits a byte of each part of a text, whose first token is one that marks the start: (parts,)."""
     x = torch.tensor([ids])
-    bits = F.cross_entropy(model(x[:, :-1])[0].float(), x[0, 1:], reduction="none") / math.log(2)
+    bits = F.cross_entropy(model(x[:, :-1])[0].float(), x[0, 1:], reduction="none") / math.log(2)  # (T - 1,)
     sizes = torch.tensor([float(len(spelled[i])) for i in ids[1:]])
-    return torch.stack([b.sum() / s.sum() for b, s in zip(bits.tensor_split(parts), sizes.tensor_split(parts), strict=True)])
+    part = ((sizes.cumsum(0) - sizes / 2) * parts / sizes.sum()).long()  # by the place of a token's middle byte
+    return torch.zeros(parts).index_add_(0, part, bits) / torch.zeros(parts).index_add_(0, part, sizes)
 
 
 @torch.no_grad()
