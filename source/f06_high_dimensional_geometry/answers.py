@@ -99,7 +99,7 @@ def compares_values(score):
 
 @wrong(
     "f06.ranks_by_angle",
-    "All your vectors have length 1. There every measure ranks alike, and no wrong one can show.",
+    "All your vectors have length 1. There distance and inner product rank like the cosine, and cannot show that they are wrong.",
     see="when-they-agree",
 )
 def all_of_length_one(score):

@@ -468,7 +468,7 @@ def normal_approximation(confidence, bins):
 
 @wrong(
     "f08.honest",
-    "That is the bound by standard deviations. The mean size of a number is smaller than its standard deviation.",
+    "That is the bound by standard deviations. The mean size of a number of mean 0 is mostly smaller than its standard deviation.",
     see="how-much-of-it-is-noise",
 )
 def the_bound(confidence, bins):
