@@ -437,7 +437,7 @@ def mean_over_entries(X, W, b, Y, penalty):
     return 2 / Y.numel() * X.T @ errors + 2 * penalty * W, 2 / Y.numel() * errors.sum(dim=0)
 
 
-@wrong("f02.ridge", "A sum where a mean was meant: the gradients are N times too large.", see="what-goes-wrong-in-practice")
+@wrong("f02.ridge", "A sum where a mean was meant: the part of the errors is N times too large.", see="what-goes-wrong-in-practice")
 def sum_over_examples(X, W, b, Y, penalty):
     errors = X @ W + b - Y
     return 2 * X.T @ errors + 2 * penalty * W, 2 * errors.sum(dim=0)

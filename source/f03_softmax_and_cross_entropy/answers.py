@@ -46,7 +46,7 @@ wrong(
 wrong(
     "f03.invariance",
     "abcdef",
-    "Not every change is harmless: taking absolute values turns the worst score into the best.",
+    "Not every change is harmless: taking absolute values can turn the worst score into the best.",
     see="shift-yes-scale-no",
 )
 
