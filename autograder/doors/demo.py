@@ -21,7 +21,26 @@ from autograder.errors import CourseError
 from autograder.grading.gradebook import Book
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
-MIXED = ["eli", "fay", "gus", "hana", "ivo", "joy", "kai", "lea", "mia", "noa", "ole", "pia", "rui", "sol", "tia", "uma"]
+MIXED = [
+    "eli",
+    "fay",
+    "gus",
+    "hana",
+    "ivo",
+    "joy",
+    "kai",
+    "lea",
+    "mia",
+    "noa",
+    "ole",
+    "pia",
+    "rui",
+    "sol",
+    "tia",
+    "uma",
+    "vic",
+    "wyn",
+]
 LEAST = 8  # of MIXED: with the four above, a dozen
 SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
 EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")

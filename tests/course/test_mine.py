@@ -117,7 +117,7 @@ BROKEN = {
         "def rotate(x, positions, d_rot, theta):\n    assert len(positions) < 30\n    return rope(x, positions, theta, 'interleaved')",
         "raises AssertionError",
     ),
-    "ends": ("exit()", "raises SystemExit"),
+    "ends": ("import sys\n\nsys.exit()", "raises SystemExit"),
     "ends when called": ("import sys\n\ndef rotate(x, positions, d_rot, theta):\n    sys.exit(1)", "raises SystemExit: 1"),
     "nan": ("def rotate(x, positions, d_rot, theta):\n    return x * float('nan')", "differs by nan"),
     "syntax": ("def rotate(x, positions, d_rot, theta) return x", "raises SyntaxError"),
