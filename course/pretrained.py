@@ -591,7 +591,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         print(f"{options.name} is in {fetch(options.name, options.wheel)}")
-    except OSError as error:
+    except (OSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -78,6 +78,8 @@ def test_the_students_zip_has_it(tmp_path):
         assert f"version {VERSION} of the course" in file.read(f"{FOLDER}/README.md").decode()
     assert project["version"] == VERSION
     assert (PROJECT["name"], project["name"]) == course._NAMES  # under which it looks for itself
+    extras = PROJECT["optional-dependencies"]
+    assert project["optional-dependencies"] == {extra: extras[extra] for extra in ("student", "trained")}
 
 
 def test_the_changelog_and_the_citation_have_it():

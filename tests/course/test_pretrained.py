@@ -269,12 +269,14 @@ def test_without_a_network_a_sentence_says_what_to_do(tmp_path, monkeypatch, cap
     )
 
 
-def test_without_its_packages_a_model_is_not_here(monkeypatch):
+def test_without_its_packages_a_model_is_not_here(monkeypatch, capsys):
     """A student's environment need not have them: a chapter asks first."""
     monkeypatch.setattr(pretrained, "_missing", lambda: ["gguf", "regex"])
     assert not pretrained.is_here(NAME)
     with pytest.raises(ImportError, match="trained models need gguf, regex: pip install gguf regex"):
         pretrained.load(NAME)
+    assert pretrained.main([NAME]) == 1
+    assert capsys.readouterr().err == "trained models need gguf, regex: pip install gguf regex\n"
 
 
 # ---------------------------------------------------------------- the trained model
