@@ -163,6 +163,15 @@ def test_tags_are_those_of_the_guide_and_no_test_cell_trains(chapter):
 
 
 @each
+def test_what_runs_answers_of_other_notebooks_never_runs_beside_the_tests(chapter):
+    """`course.mine` runs what students wrote; the tests' side skips cells with this tag."""
+    runs = re.compile(r"import mine\b|\bmine\.(?:collect|assemble)\b")
+    cells = [cell for cell in chapter.notebook.cells if cell.cell_type == "code" and runs.search(cell.source)]
+    assert all("slow" in tags(cell) for cell in cells)
+    assert bool(cells) == (chapter.id == "ch12")
+
+
+@each
 def test_every_code_cell_has_run_in_order(chapter):
     counts = [c.execution_count for c in chapter.notebook.cells if c.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
