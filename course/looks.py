@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from course import data, pretrained
+from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.model import GPT
 from course.multi_head import induction_score, said_twice
 from course.position_rope import wavelengths
-from course.profile import look as look_at
 from course.tokens import bpe_encode, vocabulary
 
 __all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "heads", "look", "neighbours", "rope_pairs"]

@@ -20,26 +20,24 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from course import cookbook, data, plots, pretrained
+from course.attention_maps import FIRST, QUERIES, distance_profile, look
+from course.decay_law import decay_fit
 from course.high_dimensional_geometry import effective_dimension
 from course.model import GPT
-from course.multi_head import causal_weights, induction_score, previous_score, said_twice
+from course.multi_head import induction_score, previous_score, said_twice
 
 __all__ = [
     "CARDS",
     "LIMITS",
     "attention_on",
-    "decay_fit",
-    "distance_profile",
     "figures",
     "find",
-    "look",
     "main",
     "memory_free",
     "memory_needed",
@@ -64,8 +62,6 @@ CARDS = {
     "RTX 4090": (165e12, 1.01e12),
 }
 LENGTHS = (1024, 8192, 131_072)
-FIRST = 4  # keys that are left out of a profile of distances: what they get is a matter of place, not of distance
-QUERIES = 0.6  # from where on queries are counted, as a share of T: each has every distance up to there
 
 LIMITS = {
     "size": "Counts say nothing of quality, and nothing of the memory that activations take.",
@@ -164,95 +160,6 @@ def roofline(config: cookbook.Config, tokens: int = 1024) -> list[dict]:
 
 
 # ---------------------------------------------------------------- with weights
-
-
-@torch.no_grad()
-def look(model: GPT, ids: Tensor, see: Callable[[int, Tensor, Tensor], None]) -> Tensor:
-    """Run a model and show the attention weights of each layer as it goes: ids (B, T) → logits (B, T, V).
-
-    Args:
-        see: is called with the layer's number, its weights (B, H, T, T), rows that sum to one, and the stream that the
-            layer's block reads, (B, T, d_model).
-    """
-    streams: dict[int, Tensor] = {}
-
-    def hook(layer: int):
-        def before(attention, given):
-            x, positions, *_ = given
-            query, key, _ = attention.project(x, positions)
-            key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)  # (B, H, T, d_head)
-            see(layer, causal_weights(query, key), streams.pop(layer))
-
-        return before
-
-    def stream(layer: int):
-        return lambda block, given: streams.__setitem__(layer, given[0])
-
-    hooks = [block.register_forward_pre_hook(stream(i)) for i, block in enumerate(model.blocks)]
-    hooks += [block.attention.register_forward_pre_hook(hook(i)) for i, block in enumerate(model.blocks)]
-    try:
-        return model(ids)
-    finally:
-        for each in hooks:
-            each.remove()
-
-
-def distance_profile(weights: Tensor, first: int = FIRST, start: float = QUERIES) -> Tensor:
-    """Mean weight at each distance: weights (..., T, T) → (..., D + 1), for distances 0 … D.
-
-    Only queries from `start` · T on are counted, and no key before `first`: so each distance up to D is seen by every query that
-    counts, and the mean over them is not bent by the causal mask.
-
-    Raises:
-        ValueError: if T is too small for a distance of 1.
-    """
-    T = weights.shape[-1]
-    queries = torch.arange(math.ceil(start * T), T)
-    D = int(queries[0]) - first if len(queries) else 0
-    if D < 1:
-        raise ValueError(
-            f"{T} tokens are too few for a profile from query {math.ceil(start * T)} on, without the first {first} keys"
-        )
-    keys = queries[:, None] - torch.arange(D + 1)  # (queries, D + 1)
-    return weights[..., queries[:, None], keys].mean(dim=-2)
-
-
-def decay_fit(profile: Tensor, low: int = 4, high: int | None = None) -> dict[str, Tensor]:
-    """Exponent of a power law and rate of an exponential that fit a profile of distances: (..., D + 1) → (...) each.
-
-    Least squares of the logarithm of the mean weight in bins that are equally wide in the logarithm of the distance, so that
-    each scale counts the same. `power` is a in weight ∝ distance^−a, `rate` is b in weight ∝ e^(−b distance), with the shares of
-    the spread that each explains, `R2 of the power law` and `R2 of the exponential`.
-
-    Args:
-        low, high: first and last distance of the fit; high is D / 2 without it.
-
-    Raises:
-        ValueError: if there are fewer than four bins between them.
-    """
-    D = profile.shape[-1] - 1
-    high = D // 2 if high is None else min(high, D)
-    edges = sorted({round(low * 2 ** (i / 2)) for i in range(64) if low * 2 ** (i / 2) <= high + 1})
-    if len(edges) < 5:
-        raise ValueError(f"distances from {low} to {high} make {max(len(edges) - 1, 0)} bins of half an octave; a fit needs four")
-    at, means = [], []
-    for start, end in pairwise(edges):
-        at.append(math.sqrt(start * (end - 1)) if end > start + 1 else start)
-        means.append(profile[..., start:end].mean(dim=-1))
-    y = torch.stack(means, dim=-1).clamp_min(1e-12).log().double()  # (..., bins)
-    distance = torch.tensor(at, dtype=torch.float64)
-    power, power_r2 = _line(distance.log(), y)
-    rate, rate_r2 = _line(distance, y)
-    return {"power": -power, "rate": -rate, "R2 of the power law": power_r2, "R2 of the exponential": rate_r2}
-
-
-def _line(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Slope and R² of the line that fits y (..., n) over x (n,)."""
-    x, centred = x - x.mean(), y - y.mean(dim=-1, keepdim=True)
-    slope = (x * centred).sum(dim=-1) / x.square().sum()
-    rest = (centred - slope[..., None] * x).square().sum(dim=-1)
-    total = centred.square().sum(dim=-1)
-    return slope, torch.where(total > 0, 1 - rest / total, torch.ones_like(total))
 
 
 def attention_on(model: GPT, windows: Tensor, progress: Callable[[str], None] = lambda step: None, seed: int = 0) -> dict:

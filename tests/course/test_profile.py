@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course import cookbook, pretrained, profile
 from course.model import GPT, Config
-from tests.course.test_model import ids_of, llama_of, model_of
+from tests.course.test_model import ids_of, model_of
 
 SMALL = Config(V=61, d_model=48, n_layers=3, n_heads=6, n_kv_heads=2, d_ff=40, theta=500.0)
 
@@ -68,46 +68,6 @@ def test_a_file_that_tells_of_no_model(content, told, tmp_path, capsys):
 
 
 # ---------------------------------------------------------------- attention
-
-
-def test_the_weights_that_are_shown_are_hugging_faces():
-    model, ids = model_of(SMALL), ids_of(2, 19)
-    shown = []
-    logits = profile.look(model, ids, lambda layer, weights, stream: shown.append((layer, weights, stream)))
-    with torch.no_grad():
-        theirs = llama_of(model)(ids, output_attentions=True, output_hidden_states=True)
-    assert [layer for layer, _, _ in shown] == [0, 1, 2] and torch.equal(logits, model(ids))
-    for (_, weights, stream), expected, hidden in zip(shown, theirs.attentions, theirs.hidden_states, strict=False):
-        assert torch.allclose(weights.float(), expected.float(), atol=1e-5)
-        assert torch.allclose(stream.float(), hidden.float(), atol=1e-4)
-    assert not any(block._forward_pre_hooks or block.attention._forward_pre_hooks for block in model.blocks)
-
-
-def test_a_profile_is_the_mean_weight_at_each_distance():
-    weights = torch.rand(2, 30, 30, generator=torch.Generator().manual_seed(0))
-    found = profile.distance_profile(weights, first=3, start=0.5)
-    expected = [[sum(float(w[i, i - r]) for i in range(15, 30)) / 15 for r in range(13)] for w in weights]
-    assert found.shape == (2, 13) and torch.allclose(found, torch.tensor(expected))
-
-
-def test_even_attention_has_no_slope():
-    """Over all queries its mean weight falls with distance, since far keys are seen by late queries only; not over these."""
-    T = 200
-    even = torch.tril(torch.ones(T, T)) / torch.arange(1, T + 1)[:, None]
-    found = profile.distance_profile(even)
-    assert torch.allclose(found, found[:1].expand_as(found), rtol=1e-6)
-    assert abs(float(profile.decay_fit(found)["power"])) < 1e-6
-
-
-@pytest.mark.parametrize("power", [0.3, 1.0, 2.0])
-def test_a_power_law_is_told_from_an_exponential(power):
-    distance = torch.arange(1001, dtype=torch.float64)
-    found = profile.decay_fit(distance.clamp_min(1) ** -power)
-    assert float(found["power"]) == pytest.approx(power, abs=0.02) and found["R2 of the power law"] > 0.999
-    assert found["R2 of the exponential"] < 0.95
-    falling = profile.decay_fit((-0.01 * distance).exp())
-    assert float(falling["rate"]) == pytest.approx(0.01, rel=0.03) and falling["R2 of the exponential"] > 0.99
-    assert falling["R2 of the power law"] < 0.95
 
 
 def test_what_is_found_of_a_small_model():
