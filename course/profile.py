@@ -96,9 +96,10 @@ def shape_of(name: str) -> cookbook.Config:
     """
     if name in cookbook.PRESETS:
         return cookbook.PRESETS[name]
-    if name in pretrained.CARDS:
+    place = pretrained.fetch(name) if name in pretrained.CARDS else Path(name)
+    if (place / "course.json").is_file():
         return pretrained.config_here(name).shape("float32")
-    path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
+    path = place / "config.json" if place.is_dir() else place
     if not path.is_file():
         there = ", ".join([*cookbook.PRESETS, *pretrained.CARDS])
         raise KeyError(f"no model {name!r}: a preset ({there}), a config.json, or a folder with one")
@@ -109,6 +110,8 @@ def shape_of(name: str) -> cookbook.Config:
     if not isinstance(said, dict):
         raise ValueError(f"{path} is not a config.json: a list of settings by name is expected")
     dtype = said.get("dtype") or said.get("torch_dtype") or "bfloat16"
+    if said.get("model_type") == "bert":
+        raise ValueError(f"{name} is an encoder, without a cache and without a next token: the profile is of decoders")
     return pretrained.config_of(said).shape(dtype if dtype in cookbook.BYTES else "bfloat16")
 
 
@@ -442,9 +445,9 @@ def find(name: str) -> tuple[cookbook.Config, GPT | None, Callable[[str], list[i
         KeyError, ValueError, OSError: as `shape_of`, `course.pretrained.load` and `fetch` do.
     """
     if name in pretrained.CARDS:
-        model = pretrained.load(name)
-        tokenizer = pretrained.tokenizer(name)
-        return model.config.shape("float32"), model, lambda text: tokenizer.encode(text, errors="ignore")
+        shape = shape_of(name)
+        model, tokenizer = pretrained.load(name), pretrained.tokenizer(name)
+        return shape, model, lambda text: tokenizer.encode(text, errors="ignore")
     place = Path(name)
     if place.is_dir() and list(place.glob("*.safetensors")) and (place / "tokenizer.json").is_file():
         from tokenizers import Tokenizer
