@@ -47,6 +47,7 @@ __all__ = [
     "profile",
     "roofline",
     "shape_of",
+    "show",
     "sizes",
     "step_squares",
     "summary",
@@ -121,6 +122,7 @@ def sizes(config: cookbook.Config, tokens: int = 1024) -> dict:
         f"{dtype}, {length:,} tokens": cookbook.kv_cache(replace(config, dtype=dtype), length)["bytes"]
         for dtype in ("bfloat16", "int8")
         for length in LENGTHS
+        if not config.positions or length <= config.positions
     }
     prefill, decode = work(config, tokens)
     found = {
@@ -132,7 +134,9 @@ def sizes(config: cookbook.Config, tokens: int = 1024) -> dict:
         f"a token after {tokens:,}": decode,
     }
     if not config.positions:
-        found["RoPE"] = cookbook.rope_wavelengths(config, tokens) | {"base": config.theta}
+        waves = cookbook.rope_wavelengths(config, tokens)
+        waves[f"pairs that turn fully in {tokens:,} tokens"] = waves.pop("pairs that turn fully")
+        found["RoPE"] = waves | {"base": config.theta}
     return found
 
 
@@ -656,16 +660,22 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "tensors"}, indent=1, ensure_ascii=False))
     elif not options.html:
-        _print(said)
+        from rich.console import Console
+
+        show(said, Console())
     return 0
 
 
-def _print(said: dict) -> None:
-    from rich.console import Console
+def show(said: dict, console) -> None:
+    """Print what was said of a model as tables.
+
+    Args:
+        said: what `profile` returned.
+        console: of rich.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
     console.print(Text(f"Profile of {said['model']}", style="bold"))
     for title, heads, rows, limits in tables(said):
         table = Table(title=title, title_justify="left", title_style="bold")
