@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
-setup: $(READY)  ## make .venv with everything pinned in requirements.lock, and bring the trained model (93 MB); TORCH=cpu takes torch's build for CPUs
+setup: $(READY)  ## make .venv with everything pinned in requirements.lock, and bring the trained models (180 MB); TORCH=cpu takes torch's build for CPUs
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c $(KNOWN)
@@ -23,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	if [ "$(TORCH)" = cpu ]; then $(BIN)/pip install --quiet $(PINNED) --index-url $(FOR_CPUS); fi
 	$(BIN)/pip install --quiet --requirement requirements.lock
 	$(BIN)/pip install --quiet --no-deps --editable .
-	$(BIN)/python -m course.pretrained smollm2-135m
+	$(BIN)/python -m course.pretrained smollm2-135m minilm-l6
 	touch $@
 
 newest:  ## make .venv with the newest versions that pyproject.toml allows, in place of those of requirements.lock
@@ -31,7 +31,7 @@ newest:  ## make .venv with the newest versions that pyproject.toml allows, in p
 	$(PYTHON) -m venv --clear .venv
 	if [ "$(TORCH)" = cpu ]; then $(BIN)/pip install --quiet torch --index-url $(FOR_CPUS); fi
 	$(BIN)/pip install --quiet --upgrade --upgrade-strategy eager --editable '.[student,grader,postgres,cluster,book,dev,trained]'
-	$(BIN)/python -m course.pretrained smollm2-135m
+	$(BIN)/python -m course.pretrained smollm2-135m minilm-l6
 	touch $(READY)
 
 demo: $(READY)  ## the main job: release the chapters, make a class of a dozen, grade it, write build/demo/

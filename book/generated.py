@@ -1,11 +1,14 @@
 """The pages that no one writes by hand: the index and the reference pages."""
 
 import inspect
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from rich.console import Console
 
 from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
@@ -14,7 +17,10 @@ from book.registry import CORRECTIONS, KINDS, Formula, Registry, Term
 from book.render import render
 from book.tables import evidence
 from book.terms import Places
+from course import profile
 from course.cookbook import PRESETS, RECIPES, arguments_of, table
+
+WIDTH = 84  # columns of what a terminal prints
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ def first_words(text: str, count: int = 14) -> str:
 
 
 def cookbook(model: str = "llama-3-8b") -> str:
-    """The recipes of `course.cookbook`, each with its command and what that prints for a known model."""
+    """The recipes of `course.cookbook`, each with its command and what that prints for a known model, and `course.profile`."""
     recipes = []
     for name, recipe in RECIPES.items():
         question, text = (recipe.__doc__ or "").split("\n", 1)
@@ -188,7 +194,10 @@ def cookbook(model: str = "llama-3-8b") -> str:
                 "printed": table(recipe(PRESETS[model])),
             }
         )
-    return render("cookbook.md", model=model, presets=PRESETS, recipes=recipes)
+    paper = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    profile.show(profile.profile(model), paper)
+    all_ = "\n".join(line.rstrip() for line in paper.file.getvalue().splitlines())
+    return render("cookbook.md", model=model, presets=PRESETS, recipes=recipes, profile=all_)
 
 
 def bibliography(registry: Registry, chapters: Iterable[Chapter]) -> str:

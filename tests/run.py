@@ -6,12 +6,14 @@ of each test file and of each chapter's part, which fails if it takes more than 
 `--record` keeps the seconds as tests/seconds.json: by them the next run begins with what takes longest.
 """
 
+import contextlib
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,11 +34,40 @@ PARTS = {
     "style": ["ruff check", "ruff format --check autograder benchmarks book conftest.py course experiments jupyter tests"],
     "proofs": ["python -m book.proofs --install --check"],
     "code": [f"{PYTEST} --ignore tests/book tests"],
-    "book": [f"{PYTEST} tests/book"],  # alone: a browser's event loop stays in its process
+    "book": [f"{PYTEST} tests/book"],  # apart from the code: a browser's event loop stays in its process
     "notebooks": [f"{PYTEST} {SOURCE}"],
     "arithmetic": [f"{PYTEST} {SOURCE}"],  # of an old processor; not among those that run without being named
 }
 NAMED_ONLY = {"arithmetic"}
+TOGETHER = {"book", "notebooks"}  # each waits much: for a browser, for kernels
+
+
+def rounds(names: list[str]) -> list[list[str]]:
+    """The parts one after the other, and those of `TOGETHER` that follow each other at the same time."""
+    found: list[list[str]] = []
+    for name in names:
+        if found and {name, *found[-1]} <= TOGETHER:
+            found[-1].append(name)
+        else:
+            found.append([name])
+    return found
+
+
+def run_part(name: str, commands: list[str], folder: Path, told: Path | None = None) -> tuple[bool, float]:
+    """Run a part's commands and write its seconds into a folder; returns whether all passed, and the time that it took.
+
+    What they print goes into the file `told`, if there is one.
+    """
+    start, passed = time.monotonic(), True
+    with told.open("w") if told else contextlib.nullcontext() as out:
+        for number, command in enumerate(commands):
+            print(f"\n{name}: {command}", file=out, flush=True)
+            words = shlex.split(command)
+            if words[0] == "pytest":
+                words += ["--seconds", str(folder / f"{name}{number}")]
+            environment = os.environ | (OLD_PROCESSOR if name == "arithmetic" else {})
+            passed &= subprocess.run(words, cwd=ROOT, env=environment, stdout=out, stderr=out).returncode == 0
+    return passed, time.monotonic() - start
 
 
 def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = False) -> int:
@@ -45,17 +76,13 @@ def run(names: list[str], parts: dict[str, list[str]] = PARTS, record: bool = Fa
         print(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}", file=sys.stderr)
         return 2
     results = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names or [name for name in parts if name not in NAMED_ONLY]:
-            start, passed = time.monotonic(), True
-            for number, command in enumerate(parts[name]):
-                print(f"\n{name}: {command}", flush=True)
-                words = shlex.split(command)
-                if words[0] == "pytest":
-                    words += ["--seconds", str(Path(folder, f"{name}{number}"))]
-                environment = os.environ | (OLD_PROCESSOR if name == "arithmetic" else {})
-                passed &= subprocess.run(words, cwd=ROOT, env=environment).returncode == 0
-            results[name] = passed, time.monotonic() - start
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as told, ThreadPoolExecutor() as pool:
+        for first, *others in rounds(names or [name for name in parts if name not in NAMED_ONLY]):
+            beside = {name: pool.submit(run_part, name, parts[name], Path(folder), Path(told, name)) for name in others}
+            results[first] = run_part(first, parts[first], Path(folder))
+            for name in others:
+                results[name] = beside[name].result()
+                print(Path(told, name).read_text(), flush=True)
         taken = seconds.joined(sorted(Path(folder).iterdir()))
     if record:
         seconds.keep(taken)

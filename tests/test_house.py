@@ -42,7 +42,7 @@ def named(requirements: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     "package, extras",
     [
-        ("course", ("trained", "real-models", "dev")),
+        ("course", ("trained", "dev")),
         ("autograder", ("student", "grader", "postgres", "cluster", "dev")),
         ("book", ("grader", "book")),
     ],
@@ -190,9 +190,9 @@ def test_all_tests_run_on_each_python_that_is_promised():
     assert job["env"]["CI_PYTHONS"] == "${{ matrix.python }}" and "matrix.python" in job["container"]["image"]
 
 
-def test_the_newest_versions_are_of_all_extras_but_those_named_by_hand():
+def test_the_newest_versions_are_of_all_extras():
     (extras,) = re.findall(r"--editable '\.\[(.*)\]'", (ROOT / "Makefile").read_text())
-    assert set(extras.split(",")) == set(PROJECT["optional-dependencies"]) - {"real-models"}
+    assert set(extras.split(",")) == set(PROJECT["optional-dependencies"])
 
 
 def test_make_takes_torch_for_cpus_from_where_readme_says():

@@ -95,7 +95,8 @@ def part(tmp_path, monkeypatch):
     """part(*options): a part whose test of chapter ch04 takes 0.4 s of the processor."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "test_it.py").write_text(TESTS)
-    command = f"pytest -q -p no:cacheprovider -p tests.seconds --rootdir {tmp_path} {tmp_path}"
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # others take seconds to import
+    command = f"pytest -q -p no:cacheprovider -p xdist -p tests.seconds --rootdir {tmp_path} {tmp_path}"
     return lambda *options: {"part": [" ".join([command, *options])]}
 
 

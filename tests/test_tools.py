@@ -299,6 +299,15 @@ def test_a_part_that_fails_does_not_keep_the_next_from_running(capfd):
     assert run.run(["fourth"], parts) == 2
 
 
+def test_book_and_notebooks_run_at_the_same_time_and_tell_one_after_the_other(tmp_path, capfd):
+    """Each waits for what the other writes."""
+    wait = "bash -c 'echo {0} begins; touch {2}/{0}; until [ -e {2}/{1} ]; do sleep 0.05; done; echo {0} ends'"
+    parts = {name: [wait.format(name, other, tmp_path)] for name, other in (("book", "notebooks"), ("notebooks", "book"))}
+    assert run.run([], {"code": ["python -c 'print(0)'"], **parts}) == 0
+    said = [line for line in capfd.readouterr().out.splitlines() if line.endswith(("begins", "ends"))]
+    assert said == ["book begins", "book ends", "notebooks begins", "notebooks ends"]
+
+
 def test_the_old_arithmetic_runs_when_it_is_named(tmp_path, monkeypatch, capfd):
     show = ["python -c 'import os; print(os.environ.get(\"ATEN_CPU_CAPABILITY\"))'"]
     monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)

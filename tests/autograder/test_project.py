@@ -30,12 +30,7 @@ def test_conda_and_pip_ask_for_the_same():
     assert {"pip": ["."]} in wanted  # the course package itself
 
 
-NOT_LOCKED = {"real-models"}  # large, and asked for by name only
-
-
-@pytest.mark.parametrize(
-    "text", [*PROJECT["dependencies"], *(text for name, extra in EXTRAS.items() if name not in NOT_LOCKED for text in extra)]
-)
+@pytest.mark.parametrize("text", [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)])
 def test_the_lock_pins_every_dependency_within_its_bounds(text):
     wanted = Requirement(text)
     assert Version(PINS[canonicalize_name(wanted.name)]) in wanted.specifier

@@ -1,6 +1,7 @@
 """The reference pages: what each row says, where it leads, and what machines may read."""
 
 import html
+import importlib
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from autograder.authoring.chapters import find_chapters
 from book import generated
 from book.build import build, contents, prepare
 from book.evidence_pages import WITHHELD
+from book.generated import WIDTH
 from book.registry import Formula, Registry, Term, load
 from book.terms import places
 from course.cookbook import RECIPES
@@ -206,14 +208,15 @@ def test_sources_say_which_chapter_uses_them(make):
     assert "(source-b)=" in page and "[In [Dice](../t02_dice/t02_dice.ipynb)]{.facts}" in page
 
 
-def test_the_cookbook_shows_what_its_commands_print(site, capsys):
+def test_the_cookbook_shows_what_its_commands_print(site, capsys, monkeypatch):
     page = soup(site / "reference" / "cookbook.html")
-    assert len(page.select("section > h2")) == len(RECIPES)
-    from course.cookbook import main
-
+    assert len(page.select("section > h2")) == len(RECIPES) + 1  # and the profile
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
     for command in [pre.get_text().strip() for pre in page.select(".highlight-bash pre")][1:]:
-        assert main(command.split()[3:]) == 0
-        assert html.escape(capsys.readouterr().out.strip(), quote=False) in html.escape(page.get_text(), quote=False), command
+        _, _, module, *arguments = command.split()
+        assert importlib.import_module(module).main(arguments) == 0
+        printed = "\n".join(line.rstrip() for line in capsys.readouterr().out.strip().splitlines())
+        assert html.escape(printed, quote=False) in html.escape(page.get_text(), quote=False), command
 
 
 # ---------------------------------------------------------------- for machines

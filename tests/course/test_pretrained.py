@@ -136,7 +136,7 @@ def test_unusual_parts_of_gpt_2_are_refused(change, told):
 
 
 def test_folders_that_are_no_model(tmp_path):
-    with pytest.raises(KeyError, match=r"no model .*; there are: smollm2-135m, or the path of a folder"):
+    with pytest.raises(KeyError, match=r"no model .*; there are: smollm2-135m, minilm-l6, or the path of a folder"):
         pretrained.load("smollm3")
     with pytest.raises(FileNotFoundError, match=r"has no config\.json"):
         pretrained.load(tmp_path)
