@@ -50,13 +50,13 @@ def significant(x: torch.Tensor) -> list:
 
 def profiles_of(model: GPT, windows: torch.Tensor, permute: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Profiles (W, heads of all layers, D + 1) and the weight on the first token (W, heads), one window at a time."""
-    profiles, sinks = [], []
+    profiles, sinks, T = [], [], windows.shape[1]
     for w, ids in enumerate(windows):
         layers, first = [], []
 
-        def see(layer, weights, stream, layers=layers, first=first, w=w, early=len(ids) // 10):
+        def see(layer, weights, stream, layers=layers, first=first, w=w):
             weights = weights[0].float().cpu()  # (H, T, T)
-            first.append(weights[:, early:, 0].mean(dim=1))
+            first.append(weights[:, T // 10 :, 0].mean(dim=1))
             if permute:
                 weights = permuted_keys(weights, FIRST, torch.Generator().manual_seed(100 * w + layer))
             layers.append(distance_profile(weights))
