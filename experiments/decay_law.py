@@ -33,7 +33,7 @@ from course.tokens import bpe_encode  # noqa: E402
 
 READ = {"characters": 60_000, "windows": 12, "T": 512, "low": 4, "high": 150}
 TINY = {"d_model": 64, "n_layers": 2, "n_heads": 4, "T": 128, "B": 16, "lr": 3e-3, "tested": 16, "low": 2, "high": 48}
-FULL = {"steps": 500, "seeds": 3, "bases": [30, 100, 1_000, 1_000_000]}
+FULL = {"steps": 400, "seeds": 3, "bases": [30, 1_000, 1_000_000]}
 SMALL = {"steps": 30, "seeds": 2, "bases": [30, 1_000_000]}
 
 
