@@ -39,13 +39,13 @@ def test_the_mean_over_heads_is_nearly_a_power_law_and_heads_are_not():
     assert share["power law"].min() >= 0.98 and share["exponential"].max() < 0.9
     for rival in ("log-normal", "stretched exponential", "truncated power law", "broken power law"):
         lead, half = data.interval(gains[rival] - gains["power law"])
-        assert 0 < lead - half and lead + half < 0.004
+        assert lead - half > 0 and lead + half < 0.004
     heads = GPT["heads"]
     assert heads["best"]["power law"] == 0 and sum(heads["best"].values()) == 36
     assert min(heads["exponent"]) < 0.1 and max(heads["exponent"]) > 1.8
     assert sum(a < b for a, b in zip(heads["gains"]["power law"], heads["gains"]["exponential"], strict=True)) == 15
     more, half = data.interval(np.subtract(GPT["exponent"]["shuffled tokens"], GPT["exponent"]["text"]))
-    assert 0 < more - half and more + half < 0.04
+    assert more - half > 0 and more + half < 0.04
     assert max(abs(x) for null in ("keys permuted", "untrained") for x in GPT["exponent"][null]) < 0.03
 
 
@@ -109,7 +109,7 @@ def test_the_error_of_the_logarithm():
                 total += mpmath.mpf(1) / (r + 1)
                 excess = mpmath.log(mpmath.mpf(T) / r) - total
                 bound = (mpmath.mpf(1) / r - mpmath.mpf(1) / T) / 2
-                assert 0 < excess and excess < bound
+                assert excess > 0 and excess < bound
                 assert float(excess - bound) <= 0.0
 
 
