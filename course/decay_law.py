@@ -282,7 +282,10 @@ def even_profile(T: int) -> Tensor:
 
 
 def permuted_keys(weights: Tensor, first: int, generator: torch.Generator) -> Tensor:
-    """Weights (..., T, T) with those of each query on the keys from `first` on in a random order: nothing is left of distance."""
+    """The weights of each query on the keys from `first` on in a random order, so that nothing is left of distance.
+
+    weights (..., T, T) → (..., T, T); the first keys and those that a query may not read keep theirs.
+    """
     T = weights.shape[-1]
     noise = torch.rand(weights.shape, generator=generator)
     place = torch.arange(T)

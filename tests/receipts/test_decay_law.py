@@ -14,9 +14,6 @@ from scipy.optimize import minimize
 from course import data, decay_law
 from course.attention_maps import distance_profile
 
-RECORD = data.record("decay_law")
-GPT = RECORD["results"]["gpt"]
-
 
 def random_shares(seed: int, n: int) -> np.ndarray:
     p = np.random.default_rng(seed).uniform(0.02, 1, n)
@@ -33,20 +30,22 @@ def slope_of(x, y) -> tuple[float, float]:
 
 @pytest.mark.receipt("ch15-decay", "measured")
 def test_the_mean_over_heads_is_nearly_a_power_law_and_heads_are_not():
-    assert RECORD["mode"] == "full" and RECORD["settings"]["gpt"]["windows"] == 12
-    gains = {curve: np.array(values) for curve, values in GPT["gains"].items()}
+    record = data.record("decay_law")
+    gpt = record["results"]["gpt"]
+    assert record["mode"] == "full" and record["settings"]["gpt"]["windows"] == 12
+    gains = {curve: np.array(values) for curve, values in gpt["gains"].items()}
     share = {curve: values / gains["profile itself"] for curve, values in gains.items()}
     assert share["power law"].min() >= 0.98 and share["exponential"].max() < 0.9
     for rival in ("log-normal", "stretched exponential", "truncated power law", "broken power law"):
         lead, half = data.interval(gains[rival] - gains["power law"])
         assert lead - half > 0 and lead + half < 0.004
-    heads = GPT["heads"]
+    heads = gpt["heads"]
     assert heads["best"]["power law"] == 0 and sum(heads["best"].values()) == 36
     assert min(heads["exponent"]) < 0.1 and max(heads["exponent"]) > 1.8
     assert sum(a < b for a, b in zip(heads["gains"]["power law"], heads["gains"]["exponential"], strict=True)) == 15
-    more, half = data.interval(np.subtract(GPT["exponent"]["shuffled tokens"], GPT["exponent"]["text"]))
+    more, half = data.interval(np.subtract(gpt["exponent"]["shuffled tokens"], gpt["exponent"]["text"]))
     assert more - half > 0 and more + half < 0.04
-    assert max(abs(x) for null in ("keys permuted", "untrained") for x in GPT["exponent"][null]) < 0.03
+    assert max(abs(x) for null in ("keys permuted", "untrained") for x in gpt["exponent"][null]) < 0.03
 
 
 @pytest.mark.receipt("ch15-slope", "computed")
@@ -209,7 +208,7 @@ def test_no_distribution_with_the_same_mean_has_more_entropy():
 def test_heads_of_one_model_do_not_share_a_mean_logarithm():
     r = np.arange(4, 151)
     means = []
-    for gamma in GPT["heads"]["exponent"]:
+    for gamma in data.record("decay_law")["results"]["gpt"]["heads"]["exponent"]:
         p = r**-gamma / (r**-gamma).sum()
         means.append(p @ np.log(r))
     assert max(means) - min(means) > 1.0
