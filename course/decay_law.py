@@ -24,7 +24,6 @@ __all__ = [
     "multipliers",
     "permuted_keys",
     "shares",
-    "window_of",
 ]
 
 CURVES = {
@@ -94,12 +93,12 @@ def decay_fit(profile: Tensor, low: int = 4, high: int | None = None) -> dict[st
         low, high: first and last distance of the fit; high is D / 2 without it.
 
     Raises:
-        ValueError: if there are fewer than four bins between them.
+        ValueError: if there are fewer than four bins between them, or low is not positive.
     """
     D = profile.shape[-1] - 1
-    low, high = window_of(D, low, high)
-    n = round(2 * math.log2((high + 1) / low))
-    edges = sorted({round(low * ((high + 1) / low) ** (i / max(n, 1))) for i in range(n + 1)})
+    high = D // 2 if high is None else min(high, D)
+    n = round(2 * math.log2((high + 1) / low)) if 1 <= low <= high else 0
+    edges = sorted({round(low * ((high + 1) / low) ** (i / n)) for i in range(n + 1)} if n else ())
     if len(edges) < 5:
         raise ValueError(f"distances from {low} to {high} make {max(len(edges) - 1, 0)} bins of half an octave; a fit needs four")
     at, means = [], []
@@ -111,18 +110,6 @@ def decay_fit(profile: Tensor, low: int = 4, high: int | None = None) -> dict[st
     power, power_r2 = _line(log_distance, y)
     rate, rate_r2 = _line(log_distance.exp(), y)
     return {"power": -power, "rate": -rate, "R2 of the power law": power_r2, "R2 of the exponential": rate_r2}
-
-
-def window_of(D: int, low: int, high: int | None) -> tuple[int, int]:
-    """The first and the last distance of a fit to a profile that ends at D; without `high` it ends at D / 2.
-
-    Raises:
-        ValueError: if low is not positive, or there are no two distances.
-    """
-    high = D // 2 if high is None else min(high, D)
-    if low < 1 or high <= low:
-        raise ValueError(f"a fit needs distances 1 ≤ low < high, got {low} and {high}")
-    return low, high
 
 
 def _line(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,9 +130,10 @@ def shares(profile: Tensor, low: int, high: int) -> Tensor:
     Raises:
         ValueError: if the window is not in the profile.
     """
-    window_of(profile.shape[-1] - 1, low, high)
-    if high >= profile.shape[-1]:
-        raise ValueError(f"the profile ends at distance {profile.shape[-1] - 1}, the window at {high}")
+    if not 1 <= low < high < profile.shape[-1]:
+        raise ValueError(
+            f"a window needs 1 ≤ low < high, and the profile ends at distance {profile.shape[-1] - 1}: got {low}, {high}"
+        )
     p = profile[..., low : high + 1].double()
     return p / p.sum(dim=-1, keepdim=True)
 

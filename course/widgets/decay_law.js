@@ -93,7 +93,7 @@ function picture(state, box, onMove) {
   const y = logY(axes) ? [Math.floor(bottom * 2) / 2, Math.ceil(top * 2) / 2] : [0, top * 1.05];
   const frame = chart({
     x: [u(1), u(test.length - 1)], y, box,
-    xTicks: logX(axes) ? [0, 1, 2] : ticks(0, test.length - 1), yTicks: logY(axes) ? ticks(...y, 4).filter(Number.isInteger) : ticks(...y, 4),
+    xTicks: logX(axes) ? [0, 1, 2] : ticks(1, test.length - 1), yTicks: logY(axes) ? ticks(...y, 4).filter(Number.isInteger) : ticks(...y, 4),
     format: (t) => (logY(axes) && t < 0 ? `10^${t}` : logX(axes) && t >= 0 ? String(10 ** t) : String(t)),
     xLabel: "distance in tokens", yLabel: logY(axes) ? "mean weight" : "mean weight, %",
   });
@@ -116,13 +116,17 @@ function picture(state, box, onMove) {
   return frame;
 }
 
-// The names of the lines, in their colours and dashes.
+// The names of the lines, in their colours and dashes; two rows where there is little room.
 function legend(left, top, width) {
-  const step = width / 4;
-  return [["measured", "residual"], ...CURVES].flatMap(([name, colour], k) => [
-    svg("line", { x1: left + k * step, x2: left + k * step + 20, y1: top, y2: top, stroke: `var(--${colour})`, "stroke-width": k ? 2 : 4, "stroke-dasharray": ["", "", "7 4", "2 3"][k] || undefined }),
-    text(left + k * step + 24, top + 4, step < 110 ? name.replace("exponential", "exp.") : name),
-  ]);
+  const columns = width < 480 ? 2 : 4;
+  return [["measured", "residual"], ...CURVES].flatMap(([name, colour], k) => {
+    const [x, y] = [left + ((k % columns) * width) / columns, top + 20 * Math.floor(k / columns)];
+    const dash = [undefined, undefined, "7 4", "2 3"][k];
+    return [
+      svg("line", { x1: x, x2: x + 20, y1: y, y2: y, stroke: `var(--${colour})`, "stroke-width": k ? 2 : 4, "stroke-dasharray": dash }),
+      text(x + 26, y + 4, name),
+    ];
+  });
 }
 
 export default {
@@ -140,7 +144,7 @@ export default {
     const slide = (name, label) => slider({ label, min: 1, max: last, step: 1, value: now()[name], format: String, colour: "right", onInput: (x) => (move(name, x), draw(now())) });
     const [from, to] = [slide("low", "from distance"), slide("high", "to distance")];
     const axes = choice({ label: "axes", options: ["log-log", "log-linear", "linear"].map((x) => [x, x]), value: now().axes, onChange: (x) => put({ axes: x }) });
-    const figure = drawing("", (width) => [330, picture(now(), [52, 30, width - 70, 220], move), ...legend(8, 318, width - 16)]);
+    const figure = drawing("", (width) => [350, picture(now(), [52, 30, width - 70, 220], move), ...legend(8, 318, width - 16)]);
     const told = sentence();
     function draw() {
       const state = now();

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch15.slope
 
@@ -525,4 +525,25 @@ wrong(
     honest(-0.214, 0.273, "abcde"),
     "Two of the statements only repeat what the two numbers are.",
     see="a-sum-that-always-fits",
+)
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent(
+    "ch15.slope",
+    "`x, y = (d[keep].double().log(), A[keep].log())`",
+    "weights in float32 keep their seven digits in a logarithm of float32",
+)
+equivalent("ch15.null", "`sums = inverse.flip(…).cumsum(…).flip(…)`", "the only axis of a vector is its first and its last")
+equivalent("ch15.maxent", "`low, high = (…)`", "any interval that holds the exponents from −5 to 5 will do")
+equivalent("ch15.heldout", "`left, right = (…)`", "any interval that holds the multipliers from −4 to 4 will do")
+equivalent(
+    "ch15.heldout",
+    "`return float(p_test @ (-eta * f).log_softmax(-1)) + math.log(len(f))`",
+    "the only axis of a vector is its first and its last",
+)
+equivalent(
+    "ch15.heldout",
+    "`return p_test @ (-eta * f).log_softmax(0) + math.log(len(f))`",
+    "a tensor with one number counts as a number",
 )
