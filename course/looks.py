@@ -11,14 +11,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from course import data, pretrained
+from course.attention_maps import distance_profile
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
+from course.decay_law import CURVES, decay_fit, gains
 from course.model import GPT
 from course.multi_head import induction_score, said_twice
 from course.position_rope import wavelengths
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "heads", "look", "neighbours", "rope_pairs"]
+__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "heads", "look", "neighbours", "rope_pairs"]
 
 MODEL = "smollm2-135m"
 WORDS = (" king", " London", " seven", " happy", " ran")
@@ -140,8 +142,57 @@ def cached_text(new: int = 5) -> dict:
     return {"written": written, "smallest lead": round(least, 2), "cache": told}
 
 
+@torch.no_grad()
+def decay_heads(windows: int = 4, tokens: int = 512, low: int = 4, high: int = 150) -> dict:
+    """How each head's weight falls with distance on windows of Austen, the first keys left out.
+
+    (L, H) each: `exponent`, mean over windows, `half` of its 95% interval over windows, `R2` of the power law in the mean profile, and
+    `sink`, the weight on the first token; then `shuffled`, the exponents on one window with its tokens in another order. Of
+    the curves that are fitted to every second window and scored on the others, `best` has the share of heads that each wins, and
+    `gains` what each gains on the profile of all heads together.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text = data.read("austen")
+    starts = [round((i + 0.5) * len(text) / windows) for i in range(windows)]
+    ids = [tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens] for start in starts]
+    ids.append([ids[0][i] for i in torch.randperm(tokens, generator=torch.Generator().manual_seed(0)).tolist()])
+    profiles, sinks = [], []
+    for one in ids:
+        layers: list[Tensor] = []
+        first: list[Tensor] = []
+
+        def see(layer: int, weights: Tensor, stream: Tensor, layers=layers, first=first):
+            layers.append(distance_profile(weights[0].float()))
+            first.append(weights[0, :, tokens // 10 :, 0].float().mean(dim=1))
+
+        look_at(model, torch.tensor([one]), see)
+        profiles.append(torch.stack(layers))
+        sinks.append(torch.stack(first))
+    profile, sink = torch.stack(profiles), torch.stack(sinks[:-1]).mean(dim=0)  # (windows + 1, L, H, D + 1), (L, H)
+    slopes = decay_fit(profile, low, high)["power"]
+    ends = [data.interval(x) for x in slopes[:-1].flatten(1).T]
+    half = torch.tensor([h for _, h in ends]).view_as(sink)
+    train, test = profile[:-1:2].mean(dim=0), profile[1:-1:2].mean(dim=0)
+    of_heads = torch.stack([v for k, v in gains(train, test, low, high).items() if k in CURVES])  # (curves, L, H)
+    whole = gains(train.mean(dim=(0, 1)), test.mean(dim=(0, 1)), low, high)
+    told = {"windows": windows, "tokens": tokens, "low": low, "high": high}
+    for name, values in {
+        "exponent": slopes[:-1].mean(dim=0),
+        "half": half,
+        "R2": decay_fit(profile[:-1].mean(dim=0), low, high)["R2 of the power law"],
+        "sink": sink,
+        "shuffled": slopes[-1],
+    }.items():
+        told[name] = [_rounded(row) for row in values]
+    told["whole"] = round(float(decay_fit(profile[:-1].mean(dim=(0, 1, 2)), low, high)["power"]), 3)
+    told["best"] = {k: round(float((of_heads.argmax(dim=0) == i).float().mean()), 3) for i, k in enumerate(CURVES)}
+    return told | {"gains": {k: round(float(v), 4) for k, v in whole.items()}}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
 
-LOOKS: dict[str, Callable[[], dict]] = {f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text)}
+LOOKS: dict[str, Callable[[], dict]] = {
+    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads)
+}
