@@ -128,9 +128,11 @@ def key(model: dict) -> tuple:
 def text(name: str, length: int = LENGTH) -> tuple[Tensor, Tensor]:
     """The bytes to train on and those held out, (n,) uint8 each."""
     if name == "mixture":
-        parts = [text(each, length) for each in ("austen", "shakespeare")]
-        turns = [[half[i : i + 65_536] for i in range(0, len(half) // 2, 65_536)] for pair in parts for half in pair]
-        return tuple(torch.cat([each for pair in zip(turns[i], turns[2 + i], strict=True) for each in pair]) for i in (0, 1))
+        mixed = []
+        for pair in zip(*(text(each, length) for each in ("austen", "shakespeare")), strict=True):
+            turns = zip(*(half[: len(half) // 2].split(65_536) for half in pair), strict=True)
+            mixed.append(torch.cat([each for turn in turns for each in turn]))
+        return tuple(mixed)
     if name in SYNTHETIC:
         ids = synthetic(name, length)
     elif name == "shuffled":
@@ -416,6 +418,7 @@ def finished(paths: list[Path]) -> dict[tuple, list[dict]]:
 
 def run(plan: list[list[dict]], done: dict, file: Path, device: str, until: float, sizes: dict) -> bool:
     """Train and read what is not done yet, write each model's rows at once; whether all was done before the time was up."""
+    file.write_text("".join(json.dumps(rows) + "\n" for rows in done.values()))
     spent, paid = 0.0, 0.0  # seconds, and what they bought
     for models in plan:
         models = [model for model in models if key(model) not in done]
@@ -493,10 +496,6 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "atlas.jsonl"
     done = finished([*given.done, *([] if given.small else [file])])
-    if given.small:
-        file.unlink(missing_ok=True)
-    elif given.done:
-        file.write_text("".join(json.dumps(rows) + "\n" for rows in done.values()))
     whole = run(plan, done, file, device, until, sizes)
     if all(key(each | {"seed": seed}) in done for each in settings for seed in rounds[0]):
         for path in keep(settings, done, device, given.small, sizes):
