@@ -38,7 +38,7 @@ __all__ = [
 Row = dict
 BASE = {
     "text": "austen", "theta": 1e4, "T": 512, "n_layers": 4, "d_model": 192, "n_heads": 6, "position": "rope", "mark": True,
-    "tokens": 2**24, "rate": 2e-3,
+    "tokens": 2**24, "rate": 1e-3,
 }  # fmt: skip
 """The setting from which the others depart, each in what its question names and in nothing else."""
 SETTING = tuple(BASE)
@@ -116,7 +116,7 @@ QUESTIONS = (
     Question("heads", "Do 3 heads of 64 instead of 6 of 32?", {"n_heads": 3}, {"n_heads": 6}),
     Question("position", "Do learned positions instead of RoPE?", {"position": "learned"}, {"position": "rope"}),
     Question("tokens", "Does training for 16 times as many tokens?", {"tokens": 2**26}, {"tokens": 2**22}),
-    Question("rate", "Does four times the rate of learning?", {"rate": 2e-3}, {"rate": 5e-4}),
+    Question("rate", "Does three times the rate of learning?", {"rate": 3e-3}, {"rate": 1e-3}),
     Question("sink", "Does a mark at the start draw weight to it?", {"mark": True}, {"mark": False}, value="first", least=0.05),
     Question("training", "Does training, against the same model untrained?", blocks=_AUSTEN, reads=("own", "untrained")),
     Question("text read", "In one model, does another author's text?", blocks=_AUSTEN, reads=("own", "foreign")),
@@ -148,7 +148,7 @@ COMPARISONS = len(QUESTIONS) + 2
 
 # ---------------------------------------------------------------- the table
 
-LISTS = ("layers", "parts", "profile")
+LISTS = ("layers", "parts", "profile", "profile_held")
 WORDS = ("text", "position", "read")
 WHOLE = ("T", "n_layers", "d_model", "n_heads", "tokens", "seed", "parameters")
 

@@ -33,7 +33,8 @@ at each distance over layers and heads (queries in the last 40%, first four keys
 `course.decay_law.decay_fit` in two windows: 4 to 128, common to all, and T/64 to T/2. Each model is read five times
 (`course.gamma_atlas.atlas_table`): its own text, in windows of 256, shuffled within windows, another text, and untrained. The rivals,
 on 4 to 128: power law, exponential, log-normal, power law with an exponential cut-off, as laws of the distance fitted by maximum
-likelihood on the first four parts; on the last four, the divergence from what was measured to the law, in nats.
+likelihood on the first four parts; on the last four, the divergence from what was measured to the law, in nats. The profiles of both halves are kept, at each distance from 1 on, as far as
+128 where a model does not read its own text.
 
 **Budget.** Models of one shape are trained as one program with an axis for the models. `PILOT` is what a pilot took of an H200.
 
@@ -87,7 +88,7 @@ def cells() -> list[dict]:
     departures += [{"text": text} for text in ("shakespeare", "mixture", "shuffled", *SYNTHETIC)]
     corners = [{"theta": theta, "T": T} for theta in (1e2, 1e4) for T in (256, 1024)]
     departures += [{"text": text} | corner for text in ("shakespeare", "shuffled") for corner in corners]
-    departures += [*shapes, {"position": "learned"}, {"mark": False}, {"rate": 5e-4}, {"tokens": 2**22}, {"tokens": 2**26}]
+    departures += [*shapes, {"position": "learned"}, {"mark": False}, {"rate": 3e-3}, {"tokens": 2**22}, {"tokens": 2**26}]
     return [BASE | departure for departure in departures]
 
 
@@ -343,7 +344,8 @@ def measured(profiles: Tensor, firsts: Tensor, entropies: Tensor, bits: Tensor, 
         "entropy": float(entropies.mean()),
         "layers": decay_fit(profiles.mean(dim=(0, 2)), *COMMON)["power"].tolist(),
         "parts": decay_fit(mean, *COMMON)["power"].tolist(),
-        "profile": mean.mean(dim=0)[1:].tolist(),
+        "profile": mean[: PARTS // 2].mean(dim=0)[1:].tolist(),
+        "profile_held": mean[PARTS // 2 :].mean(dim=0)[1:].tolist(),
     }
 
 
@@ -397,6 +399,8 @@ def readings(model: dict, weights: dict[str, Tensor], device: str, length: int, 
     for name, (inputs, targets) in windows.items():
         gpt.load_state_dict(first_weights(model) if name == "untrained" else weights)
         rows.append(head | {"read": name} | read(gpt, inputs.to(device), targets.to(device)))
+        for half in ("profile", "profile_held"):
+            rows[-1][half] = rows[-1][half][: None if name == "own" else COMMON[1]]
     return rows
 
 

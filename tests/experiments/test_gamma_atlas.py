@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from course.attention_maps import distance_profile, look
+from course.decay_law import decay_fit
 from course.gamma_atlas import BASE, QUESTIONS, SYNTHETIC, contrast
 from course.model import GPT
 from experiments import gamma_atlas as atlas
@@ -101,7 +102,12 @@ def test_what_is_read_is_the_mean_over_all_windows_layers_and_heads():
     ids, targets = atlas.held_out("austen", 256, True, LENGTH, HELD)
     said = look(gpt, ids, lambda layer, weights, stream: seen.append(weights))
     row, weights = atlas.read(gpt, ids, targets), torch.stack(seen)  # (L, B, H, T, T)
-    assert row["profile"] == pytest.approx(distance_profile(weights).mean(dim=(0, 1, 2))[1:].tolist(), abs=1e-6)
+    profiles = distance_profile(weights).mean(dim=(0, 2))[:, 1:]  # (B, D)
+    assert row["profile"] == pytest.approx(profiles[:4].mean(dim=0).tolist(), abs=1e-6)
+    assert row["profile_held"] == pytest.approx(profiles[4:].mean(dim=0).tolist(), abs=1e-6)
+    assert row["gamma"] == pytest.approx(
+        float(decay_fit(distance_profile(weights).mean(dim=(0, 1, 2)), 4, 128)["power"]), abs=1e-5
+    )
     assert row["first"] == pytest.approx(float(weights[..., 154:, 0].mean()), abs=1e-6)
     entropy = -(weights[..., 154:, :] * weights[..., 154:, :].clamp_min(1e-30).log()).sum(dim=-1).mean()
     assert row["entropy"] == pytest.approx(float(entropy), rel=1e-4)
