@@ -269,17 +269,17 @@ def _noise(rows: Sequence[Row], question: Question, seeds: list[int]) -> tuple[f
 
 def bootstrap(
     rows: Sequence[Row],
-    statistic: Callable[[list[Row]], float],
+    statistic: Callable[[list[Row]], float | Sequence[float]],
     by: str = "seed",
     draws: int = 2000,
     level: float = 0.95,
     seed: int = 0,
-) -> tuple[float, float, float]:
+) -> tuple:
     """A statistic of the rows, and the percentiles between which it lies when they are drawn again: value, low, high.
 
     Args:
         rows: of models; what is drawn together stays together.
-        statistic: of a list of rows, in which some are there more than once.
+        statistic: of a list of rows, in which some are there more than once; a number, or several, which give as many of each.
         by: what is drawn: "seed", all models of a seed, so that pairs stay pairs; "setting", all models of a setting; "within", seeds in
             each setting for itself. With fewer than about ten of them the interval is too narrow: three seeds give 27 draws.
 
@@ -299,8 +299,8 @@ def bootstrap(
         if by == "within":
             drawn = [[group[i] for i in random.integers(len(group), size=len(group))] for group in drawn]
         values.append(statistic([row for group in drawn for row in group]))
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(statistic(list(rows))), float(low), float(high)
+    ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return tuple(np.asarray(each).tolist() for each in (statistic(list(rows)), *ends))
 
 
 # ---------------------------------------------------------------- predictors

@@ -185,6 +185,13 @@ def test_a_bootstrap_covers_with_twenty_and_hardly_with_three():
     assert cover[20] > 0.88 and cover[3] < 0.85
 
 
+def test_several_statistics_are_drawn_at_once():
+    rows = [row(s, g) for s, g in enumerate((0.0, 1.0, 5.0, 2.0))]
+    both = bootstrap(rows, lambda r: [mean_gamma(r), -mean_gamma(r)])
+    value, low, high = bootstrap(rows, mean_gamma)
+    assert both[0] == [value, -value] and both[1] == pytest.approx([low, -high]) and both[2] == pytest.approx([high, -low])
+
+
 def test_a_bootstrap_by_setting_draws_settings():
     rows = [row(s, T / 256, T=T) for s in range(4) for T in (256, 512)]
     _, low, high = bootstrap(rows, mean_gamma, by="setting")
