@@ -265,7 +265,14 @@ def _texts(models: Sequence[dict]):
         profiles = [row["profile_held"] for row in some if row["text"] == text]
         if profiles:
             mean = [_mean(at) for at in zip(*profiles, strict=True)]
-            ax.loglog(range(1, 257), mean[:256], color=colour, label=TEXTS[text], linewidth=1.4)
+            ax.loglog(
+                range(1, 257),
+                mean[:256],
+                color=colour,
+                label=TEXTS[text],
+                linestyle="--" if text in SYNTHETIC else "-",
+                linewidth=1.4,
+            )
     ax.set(xlabel="distance in bytes", ylabel="mean weight")
     ax.legend(fontsize=8.5)
     return figure

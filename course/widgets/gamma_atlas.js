@@ -21,7 +21,7 @@ function scale(models, name) {
   const [low, high] = [Math.min(...values.map(place)), Math.max(...values.map(place))];
   const room = 0.06 * (high - low || 1);
   const ends = [low - room, high + room];
-  return { place, ends, ticks: discrete ? kinds.map(place) : undefined, names: new Map(kinds.map((v) => [place(v), short(v)])), discrete };
+  return { place, ends, ticks: discrete ? kinds.map(place) : undefined, names: new Map(kinds.map((v) => [place(v), short(v)])), discrete, words: typeof values[0] === "string" };
 }
 
 function short(value) {
@@ -67,9 +67,13 @@ function plot(state, box) {
   const [across, up] = [scale(state.models, state.x), scale(state.models, state.y)];
   const names = new Map([...(across.discrete ? across.names : []), ...(up.discrete ? up.names : [])]);
   const frame = chart({
-    x: across.ends, y: up.ends, box, xLabel: AXES[state.x], yLabel: AXES[state.y],
-    xTicks: across.ticks ?? ticks(...across.ends), yTicks: up.ticks ?? ticks(...up.ends, 4), format: (t) => names.get(t) ?? String(t),
+    x: across.ends, y: up.ends, box, xLabel: across.words ? "" : AXES[state.x], yLabel: AXES[state.y],
+    xTicks: across.words ? [] : (across.ticks ?? ticks(...across.ends)), yTicks: up.ticks ?? ticks(...up.ends, 4), format: (t) => names.get(t) ?? String(t),
   });
+  for (const [t, name] of across.words ? across.names : []) {
+    const [x, y] = [frame.at(t, 0)[0], box[1] + box[3] + 14];
+    frame.append(text(x, y, name, { "text-anchor": "end", transform: `rotate(-35 ${x} ${y})`, class: "course-small" }));
+  }
   const [left, right, bottom, top] = state.brush;
   const [l, t, w, h] = box;
   frame.append(svg("rect", { x: l + left * w, y: t + (1 - top) * h, width: Math.max(0, right - left) * w, height: Math.max(0, top - bottom) * h, fill: "var(--residual)", "fill-opacity": 0.15 }));
@@ -77,12 +81,16 @@ function plot(state, box) {
   const inside = new Set(brushed(state));
   for (const model of state.models) {
     const dot = frame.dot(across.place(model[state.x]), up.place(model[state.y]), { colour: HUES[kinds.indexOf(short(model[state.colour])) % HUES.length], r: 4.5 });
+    if (kinds.indexOf(short(model[state.colour])) >= HUES.length) dot.setAttribute("fill", "none"); // an eighth kind is a ring
     dot.setAttribute("opacity", inside.has(model) ? 0.9 : 0.2);
     dot.append(svg("title", {}, `${SETTINGS.map((name) => `${name} ${model[name]}`).join(", ")}, seed ${model.seed}: γ ${number(model.gamma)}`));
   }
-  const legend = kinds.slice(0, 8).map((kind, i) => svg("g", {},
-    svg("circle", { cx: l + (i % 4) * (w / 4) + 6, cy: t + h + 58 + 20 * (i >> 2), r: 5, fill: `var(--${HUES[i % HUES.length]})` }),
-    text(l + (i % 4) * (w / 4) + 16, t + h + 63 + 20 * (i >> 2), kind, { class: "course-small" })));
+  const columns = w > 400 ? 4 : 2;
+  const legend = kinds.slice(0, 8).map((kind, i) => {
+    const [cx, cy] = [l + (i % columns) * (w / columns) + 6, t + h + 88 + 20 * Math.floor(i / columns)];
+    const fill = i < HUES.length ? `var(--${HUES[i]})` : "none";
+    return svg("g", {}, svg("circle", { cx, cy, r: 5, fill, class: "course-dot" }), text(cx + 10, cy + 5, kind, { class: "course-small" }));
+  });
   frame.append(...legend);
   return frame;
 }
@@ -99,7 +107,7 @@ export default {
     const side = (name) => slider({ label: `brush, ${name}`, min: 0, max: 1, step: 0.01, value: now().brush[SIDES[name]], format: (v) => `${Math.round(100 * v)}%`, onInput: (v) => put({ brush: now().brush.map((old, i) => (i === SIDES[name] ? v : old)) }) });
     const sliders = Object.fromEntries(Object.keys(SIDES).map((name) => [name, side(name)]));
     let box = [0, 0, 1, 1];
-    const figure = drawing("", (room) => [400, plot(now(), (box = [76, 30, room - 92, 270]))]);
+    const figure = drawing("", (room) => [470, plot(now(), (box = [now().y === "text" ? 130 : 76, 30, room - (now().y === "text" ? 146 : 92), 270]))]);
     figure.style.touchAction = "pan-y";
     figure.addEventListener("pointerdown", (down) => {
       const share = (event) => {
