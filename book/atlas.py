@@ -169,7 +169,9 @@ def table(models: Sequence[dict]) -> str:
         cells = "".join(f"<td>{html.escape(str(cell)).replace('-', '−')}</td>" for cell in (*words, *numbers))
         lines.append(f'<tr class="model {classes}">{cells}</tr>')
     return (
-        f'<div class="atlas-table"><table><thead>{lines[0]}</thead><tbody>\n' + "\n".join(lines[1:]) + "\n</tbody></table></div>"
+        f'<div class="atlas-table" tabindex="0" role="region" aria-label="All models"><table><thead>{lines[0]}</thead><tbody>\n'
+        + "\n".join(lines[1:])
+        + "\n</tbody></table></div>"
     )
 
 

@@ -378,7 +378,10 @@ def likeliest(f: Tensor, p: Tensor) -> Tensor:
         mean = law @ f
         spread = (law[:, None] * (f - mean)).mT @ (f - mean)
         step = torch.linalg.solve(spread + 1e-12 * torch.eye(len(w), dtype=f.dtype), -mean)
-        w = w + step * min(1.0, 2.0 / max(float(step.abs().max()), 1e-12))
+        longest = float(step.abs().max())
+        w = w + step * min(1.0, 2.0 / max(longest, 1e-12))
+        if longest < 1e-12:
+            break
     return (f @ w).log_softmax(dim=0)
 
 
@@ -400,7 +403,7 @@ def readings(model: dict, weights: dict[str, Tensor], device: str, length: int, 
         gpt.load_state_dict(first_weights(model) if name == "untrained" else weights)
         rows.append(head | {"read": name} | read(gpt, inputs.to(device), targets.to(device)))
         for half in ("profile", "profile_held"):
-            rows[-1][half] = rows[-1][half][: None if name == "own" else COMMON[1]]
+            rows[-1][half] = [float(f"{x:.6g}") for x in rows[-1][half][: None if name == "own" else COMMON[1]]]
     return rows
 
 
@@ -485,7 +488,7 @@ def main() -> None:
     given = parser.parse_args()
     until = time.time() + 60 * given.minutes
     device = "cuda" if torch.cuda.is_available() and not given.small else "cpu"
-    torch.set_float32_matmul_precision("high" if device == "cuda" else "highest")
+    torch.set_float32_matmul_precision("highest")  # for reading; training is in bfloat16 by autocast on a GPU
     settings, sizes, rounds = cells(), {"step": STEP, "held": HELD, "length": LENGTH}, SEEDS[: given.rounds]
     if given.small:
         torch.set_num_threads(1)
