@@ -399,13 +399,8 @@ def variance_shares(
     shares = {}
     for name, level in levels.items():
         without, fewer = _rest(y, [each for other, each in levels.items() if other != name])
-        gained = without - added
-        alone = total - _rest(y, [level])[0]
-        shares[name] = {
-            "alone": alone / total,
-            "last": gained / total,
-            "adjusted": (gained - (rank - fewer) * noise) / total,
-        }
+        alone, gained = total - _rest(y, [level])[0], without - added
+        shares[name] = {"alone": alone / total, "last": gained / total, "adjusted": (gained - (rank - fewer) * noise) / total}
     together = {"last": (added - within) / total, "adjusted": (added - within - (cells - rank) * noise) / total}
     return shares | {"together": together, "seeds": {"last": within / total}}
 

@@ -439,7 +439,8 @@ def run(plan: list[list[dict]], done: dict, file: Path, device: str, until: floa
         trained = time.time() - began
         for i, model in enumerate(models):
             rows = readings(model, {name: x[i] for name, x in weights.items()}, device, sizes["length"], sizes["held"])
-            took = {"seconds": trained / len(models)}
+            card = torch.cuda.get_device_name() if device == "cuda" else device
+            took = {"seconds": trained / len(models), "where": f"{card}, torch {torch.__version__}"}
             done[key(model)] = rows = [row | took for row in rows]
             with file.open("a") as out:
                 out.write(json.dumps(rows) + "\n")
@@ -454,10 +455,11 @@ def run(plan: list[list[dict]], done: dict, file: Path, device: str, until: floa
     return True
 
 
-def keep(settings: list[dict], done: dict, device: str, small: bool, sizes: dict) -> list[Path]:
+def keep(settings: list[dict], done: dict, small: bool, sizes: dict) -> list[Path]:
     """Write the table and the record, of the seeds that all cells have; their paths."""
     seeds = [s for s in sorted({k[-1] for k in done}) if all(key(each | {"seed": s}) in done for each in settings)]
-    rows = [row for each in settings for seed in seeds for row in done[key(each | {"seed": seed})]]
+    rows = [dict(row) for each in settings for seed in seeds for row in done[key(each | {"seed": seed})]]
+    where = sorted({row.pop("where") for row in rows})  # they may have been trained on another machine than this
     path = data.record_path("gamma_atlas", "small" if small else "full").with_suffix(".csv.gz")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_table(rows, path)
@@ -469,7 +471,7 @@ def keep(settings: list[dict], done: dict, device: str, small: bool, sizes: dict
                   "short": SHORT, "most": MOST},
         seeds=seeds,
         interval=None,
-        device=device,
+        device=" and ".join(where),
         small=small,
         packages=("torch", "numpy"),
         what="The table beside this record has a row for each model and each way to read it; course.gamma_atlas reads it.",
@@ -505,7 +507,7 @@ def main() -> None:
     done = finished([*given.done, *([] if given.small else [file])])
     whole = run(plan, done, file, device, until, sizes)
     if all(key(each | {"seed": seed}) in done for each in settings for seed in rounds[0]):
-        for path in keep(settings, done, device, given.small, sizes):
+        for path in keep(settings, done, given.small, sizes):
             print("wrote", path.name, path.stat().st_size, "bytes")
             if path.parent.resolve() != given.out.resolve():
                 shutil.copy(path, given.out)
