@@ -4,6 +4,7 @@
     python experiments/gamma_atlas.py --small               # a CPU, under a minute; shows that it runs, measures nothing
     python experiments/gamma_atlas.py --minutes 9 --out A   # stops in time; what is done is in A/atlas.jsonl
     python experiments/gamma_atlas.py --done A/atlas.jsonl  # goes on: trains only what no file has
+    for i in 0 1 2 3; do python experiments/gamma_atlas.py --out A --part $i 4 & done; wait  # four at once: small models wait for Python
 
 What was asked, and what would count as an answer, is `course.gamma_atlas.QUESTIONS`, written before the first run.
 
@@ -487,7 +488,11 @@ def main() -> None:
     parser.add_argument("--done", type=Path, nargs="*", default=[], help="files of earlier runs")
     parser.add_argument("--rounds", type=int, default=len(SEEDS), help="1: seeds 0 to 2; 2: also 3 and 4")
     parser.add_argument("--plan", action="store_true", help="print what would be trained, and stop")
+    parser.add_argument(
+        "--part", type=int, nargs=2, default=(0, 1), metavar=("I", "N"), help="train every N-th stack, from number I on"
+    )
     given = parser.parse_args()
+    part, parts = given.part
     until = time.time() + 60 * given.minutes
     device = "cuda" if torch.cuda.is_available() and not given.small else "cpu"
     torch.set_float32_matmul_precision("highest")  # for reading; training is in bfloat16 by autocast on a GPU
@@ -496,14 +501,14 @@ def main() -> None:
         torch.set_num_threads(1)
         tiny = {"T": 256, "n_layers": 2, "d_model": 32, "n_heads": 2, "tokens": SMALL["tokens"]}
         settings, sizes, rounds = [BASE | tiny | {"text": name} for name in ("austen", "copies_1.3")], SMALL, ((0, 1),)
-    plan = stacks(settings, rounds)
+    plan = stacks(settings, rounds)[part::parts]
     if given.plan:
         for models in plan:
             print(len(models), {k: v for k, v in models[0].items() if v != BASE.get(k)}, f"{PILOT * cost(models):.0f} s")
         print(sum(map(len, plan)), "models, by the pilot", round(PILOT * sum(map(cost, plan))), "s of an H200")
         return
     given.out.mkdir(parents=True, exist_ok=True)
-    file = given.out / "atlas.jsonl"
+    file = given.out / ("atlas.jsonl" if parts == 1 else f"atlas-{part}.jsonl")
     done = finished([*given.done, *([] if given.small else [file])])
     whole = run(plan, done, file, device, until, sizes)
     if all(key(each | {"seed": seed}) in done for each in settings for seed in rounds[0]):
