@@ -30,7 +30,7 @@ from course.decay_law import decay_fit  # noqa: E402
 from course.sinks import rescale_theta, sink_mass, streaming_logits  # noqa: E402
 
 MODEL = "smollm2-135m"
-FULL = {"texts": 6, "T": 384, "window": 64, "factors": [0.25, 0.5, 1.0, 2.0, 4.0]}
+FULL = {"texts": 6, "T": 256, "window": 64, "factors": [0.25, 0.5, 1.0, 2.0, 4.0]}
 SMALL = {"texts": 2, "T": 96, "window": 16, "factors": [0.25, 1.0, 4.0]}
 
 
@@ -88,8 +88,9 @@ def main() -> None:
         row["window"] = {name: loss(streaming_logits(model, ids, *kind), ids) for name, kind in kinds.items()}
         rows.append(row)
         print(book, row["window"], [(f["factor"], f["loss"], f["sink"], f["gamma"]) for f in row["factors"]], flush=True)
-    settings = s | {"model": MODEL, "loss": "nats a token over the last two thirds", "precision": "float32"}
-    print(data.keep_record("sinks_trained", rows, settings=settings, seeds=[0], interval=None, small=small))
+        settings = s | {"texts": len(rows), "model": MODEL, "loss": "nats a token over the last two thirds", "precision": "float32"}
+        path = data.keep_record("sinks_trained", rows, settings=settings, seeds=[0], interval=None, small=small)  # so far
+    print(path)
 
 
 if __name__ == "__main__":
