@@ -199,7 +199,8 @@ class IdleHeads:
     """G models of one attention head whose task is at times to say nothing, trained at once.
 
     Each of T tokens has a name, one of V vectors, and a payload. The head must return the payload of the earlier token of the
-    same name, and zero if there is none. A token with nothing to find is idle.
+    same name, and zero if there is none. A token with nothing to find is idle. All is computed in float64, so that what a training
+    gives is nearly the same on every processor.
 
     Args:
         jobs: a fix of `FIXES` and a share of idle queries, from 0 to 1, for each model.
@@ -219,14 +220,14 @@ class IdleHeads:
 
     def _start(self, draw: torch.Generator, d: int) -> dict[str, Tensor]:
         shapes = {"query": (d, 16), "key": (d, 16), "value": (d, self.d_payload), "mark": (d,), "gate": (d,)}
-        made = {name: torch.randn(shape, generator=draw) * (0.0 if name == "gate" else d**-0.5) for name, shape in shapes.items()}
-        return made | {"names": F.normalize(torch.randn(self.V, self.d_name, generator=draw), dim=-1)}
+        made = {name: torch.randn(shape, generator=draw, dtype=torch.float64) * (0.0 if name == "gate" else d**-0.5) for name, shape in shapes.items()}
+        return made | {"names": F.normalize(torch.randn(self.V, self.d_name, generator=draw, dtype=torch.float64), dim=-1)}
 
     def batch(self, B: int) -> tuple[Tensor, Tensor, Tensor]:
         """Tokens (G, B, T, d), targets (G, B, T, d_payload) and idle queries (G, B, T)."""
         drawn = {}
         for seed in dict.fromkeys(self.seeds):
-            one = {"generator": self.draws[seed]}
+            one = {"generator": self.draws[seed], "dtype": torch.float64}
             drawn[seed] = torch.rand(B, self.V, **one).argsort(dim=1), torch.rand(B, self.T, **one), torch.randn(
                 B, self.T, self.d_payload, **one
             )
@@ -249,7 +250,7 @@ class IdleHeads:
         fix = self.fix[:, None, None, None]
         place = torch.arange(T + 1)
         hidden = (place > place[:, None]) | ((place == 0) & (fix != 1) & (place[:, None] > 0))
-        nothing = torch.where(fix == 2, 0.0, -math.inf).expand(G, B, T + 1, 1)
+        nothing = torch.where(fix == 2, 0.0, -math.inf).to(x.dtype).expand(G, B, T + 1, 1)
         weights = torch.cat([scores.masked_fill(hidden, -math.inf), nothing], dim=-1).softmax(dim=-1)
         gate = torch.where(fix == 3, torch.einsum("gbtd,gd->gbt", x, w["gate"]).sigmoid()[..., None], 1.0)
         return (gate * (weights[..., :-1] @ value))[:, :, 1:], weights[:, :, 1:]
