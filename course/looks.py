@@ -167,7 +167,9 @@ def sinks(tokens: int = 192) -> dict:
     rows = {f"{layer}.{head}": [_rounded(scores[layer][head, i, : i + 1]) for i in range(len(ids))] for layer, head in SINK_HEADS}
     (layer, head), kept = SINK_HEADS[0], {}
     text = tokenizer.encode(data.read("austen", 120_000)[100_000:], errors="ignore")[:tokens]
-    look_at(model, torch.tensor([text]), lambda at, weights, stream: kept.update({at: weights[0, head, :, 0]} if at == layer else {}))
+    look_at(
+        model, torch.tensor([text]), lambda at, weights, stream: kept.update({at: weights[0, head, :, 0]} if at == layer else {})
+    )
     again = torch.tensor([token in text[:i] for i, token in enumerate(text)])[tokens // 10 :]
     weight = kept[layer][tokens // 10 :]
     told = {"new": weight[~again], "said before": weight[again]}

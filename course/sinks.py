@@ -138,7 +138,9 @@ def rescale_theta(model: GPT, factor: float) -> GPT:
         ValueError: if the factor is not positive, or the model's positions are not RoPE's.
     """
     if not factor > 0 or model.config.position != "rope":
-        raise ValueError(f"a positive factor of a base of RoPE is needed, got {factor} and positions of kind {model.config.position!r}")
+        raise ValueError(
+            f"a positive factor of a base of RoPE is needed, got {factor} and positions of kind {model.config.position!r}"
+        )
     with torch.device("meta"):
         twin = GPT(replace(model.config, theta=factor * model.config.theta))
     twin.load_state_dict(model.state_dict(), assign=True)
@@ -220,7 +222,10 @@ class IdleHeads:
 
     def _start(self, draw: torch.Generator, d: int) -> dict[str, Tensor]:
         shapes = {"query": (d, 16), "key": (d, 16), "value": (d, self.d_payload), "mark": (d,), "gate": (d,)}
-        made = {name: torch.randn(shape, generator=draw, dtype=torch.float64) * (0.0 if name == "gate" else d**-0.5) for name, shape in shapes.items()}
+        made = {
+            name: torch.randn(shape, generator=draw, dtype=torch.float64) * (0.0 if name == "gate" else d**-0.5)
+            for name, shape in shapes.items()
+        }
         return made | {"names": F.normalize(torch.randn(self.V, self.d_name, generator=draw, dtype=torch.float64), dim=-1)}
 
     def batch(self, B: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -228,8 +233,10 @@ class IdleHeads:
         drawn = {}
         for seed in dict.fromkeys(self.seeds):
             one = {"generator": self.draws[seed], "dtype": torch.float64}
-            drawn[seed] = torch.rand(B, self.V, **one).argsort(dim=1), torch.rand(B, self.T, **one), torch.randn(
-                B, self.T, self.d_payload, **one
+            drawn[seed] = (
+                torch.rand(B, self.V, **one).argsort(dim=1),
+                torch.rand(B, self.T, **one),
+                torch.randn(B, self.T, self.d_payload, **one),
             )
         order, chance, payload = (torch.stack([drawn[seed][i] for seed in self.seeds]) for i in range(3))
         share = torch.tensor([idle for _, idle in self.jobs])[:, None, None]

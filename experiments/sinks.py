@@ -1,6 +1,6 @@
 """When do attention sinks arise in small models, and what keeps them away?
 
-    python experiments/sinks.py            # a GPU, about two and a half minutes in all
+    python experiments/sinks.py            # a GPU, about two minutes in all
     python experiments/sinks.py --small    # a CPU, under a minute
 
 Models of bytes (RMSNorm, RoPE, SwiGLU) read windows cut anywhere out of Austen's novels. Arms differ in one thing; seeds (weights
@@ -59,7 +59,15 @@ ARMS = {
     "wd 0": {"wd": 0.0},
     "wd × 10": {"wd": 10.0},
 }
-COMMON = {"theta": 10_000.0, "lr": 2e-3, "wd": 0.1, "warm_up": 100, "betas": [0.9, 0.95], "clip": 1.0, "factors": [0.25, 1.0, 4.0]}
+COMMON = {
+    "theta": 10_000.0,
+    "lr": 2e-3,
+    "wd": 0.1,
+    "warm_up": 100,
+    "betas": [0.9, 0.95],
+    "clip": 1.0,
+    "factors": [0.25, 1.0, 4.0],
+}
 FULL = COMMON | {
     "seeds": 4,
     "tested": 16,
@@ -85,7 +93,9 @@ class Stack:
     def __init__(self, arms: list[str], seeds: int, part: dict, device: str):
         self.part, self.device = part, device
         self.jobs = [(arm, seed) for arm in arms for seed in range(seeds)]
-        self.say = [{"marks": 1, "plus_one": False, "learned": False, "gate": False, "lr": 1.0, "wd": 1.0} | ARMS[a] for a, _ in self.jobs]
+        self.say = [
+            {"marks": 1, "plus_one": False, "learned": False, "gate": False, "lr": 1.0, "wd": 1.0} | ARMS[a] for a, _ in self.jobs
+        ]
         d, H, hidden = part["d_model"], part["H"], 8 * math.ceil(part["d_model"] / 3)
         shapes = {"embedding": (V, d), "head": (d, 256), "norm": (d,)}
         for i in range(part["L"]):
@@ -130,7 +140,9 @@ class Stack:
             query, key, value = turned(qkv[0], cos, sin), turned(qkv[1], cos, sin), qkv[2]
             scores = (query @ key.mT).float() / math.sqrt(d // H)  # (G, B, H, S, S)
             scores = scores.masked_fill(self.hidden[:, None, None, :S, :S], -math.inf)
-            extra = torch.where(self.learned[:, None], w[f"{i}.sink"], torch.where(self.plus_one, zero, -math.inf)[:, None])  # (G, H)
+            extra = torch.where(
+                self.learned[:, None], w[f"{i}.sink"], torch.where(self.plus_one, zero, -math.inf)[:, None]
+            )  # (G, H)
             column = extra[:, None, :, None, None].expand(G, B, H, S, 1)
             weights = torch.cat([scores, column], dim=-1).softmax(dim=-1)  # (G, B, H, S, S + 1)
             if see:
@@ -166,16 +178,14 @@ class AdamW:
         self.s, self.names = s, list(stack.weights)
         self.p = list(stack.weights.values())
         self.m, self.v = ([torch.zeros_like(p) for p in self.p] for _ in range(2))
-        self.lr, self.wd = (
-            torch.tensor([each[key] * s[key] for each in stack.say], device=stack.device) for key in ("lr", "wd")
-        )
+        self.lr, self.wd = (torch.tensor([each[key] * s[key] for each in stack.say], device=stack.device) for key in ("lr", "wd"))
 
     @torch.no_grad()
     def step(self, t: int) -> None:
         b1, b2 = self.s["betas"]
         grads = [p.grad for p in self.p]
         norm = sum(g.flatten(1).square().sum(dim=1) for g in grads).sqrt()  # (G,)
-        shrink = (self.s["clip"] / norm.clamp_min(self.s["clip"]))
+        shrink = self.s["clip"] / norm.clamp_min(self.s["clip"])
         lr = self.lr * min(1.0, (t + 1) / self.s["warm_up"])
         for name, p, g, m, v in zip(self.names, self.p, grads, self.m, self.v, strict=True):
             wide = lambda of, p=p: of.view(-1, *[1] * (p.ndim - 1))  # noqa: E731
@@ -192,7 +202,9 @@ class AdamW:
 def reading(stack: Stack, held: Tensor, theta: float, whole: bool = False) -> list[dict]:
     """What each model does on the held-back windows (n, T + 1), one dict a model; by layer, and more, if `whole`."""
     G, T = len(stack.jobs), held.shape[1] - 1
-    found: dict[str, list[Tensor]] = {name: [] for name in ("marks", "byte", "nothing", "greatest", "stream", "value", "heads", "profile")}
+    found: dict[str, list[Tensor]] = {
+        name: [] for name in ("marks", "byte", "nothing", "greatest", "stream", "value", "heads", "profile")
+    }
 
     def see(layer, weights, stream, value):
         text, half = weights[..., MARKS + T // 10 :, :], weights[..., MARKS + T // 2 :, :]  # queries of the text
@@ -209,7 +221,10 @@ def reading(stack: Stack, held: Tensor, theta: float, whole: bool = False) -> li
             own = weights[..., MARKS:, MARKS:-1]  # (G, B, H, T, T)
             found["profile"].append(distance_profile(own).mean(dim=(1, 2)))
 
-    logits = [stack.forward(part.expand(G, *part.shape), theta, see if i == 0 else None).float() for i, part in enumerate([held[:, :-1]])][0]
+    logits = [
+        stack.forward(part.expand(G, *part.shape), theta, see if i == 0 else None).float()
+        for i, part in enumerate([held[:, :-1]])
+    ][0]
     loss = F.cross_entropy(logits.flatten(0, 2), held[:, 1:].expand(G, -1, -1).flatten(), reduction="none")
     bits = (loss.view(G, -1).mean(dim=1) / math.log(2)).tolist()
     mean = {name: torch.stack(found[name]) for name in ("marks", "byte", "nothing", "greatest")}  # (L, G)
@@ -256,7 +271,9 @@ def train(part: dict, s: dict, corpus: Tensor, held: Tensor, device: str) -> dic
     models = []
     for g, (arm, seed) in enumerate(stack.jobs):
         course = {key: [each[g][key] for each in told] for key in told[0][g]}
-        rescaled = [{"factor": f, **{k: each[g][k] for k in ("bits", "marks", "byte", "nothing", "gamma")}} for f, each in ends.items()]
+        rescaled = [
+            {"factor": f, **{k: each[g][k] for k in ("bits", "marks", "byte", "nothing", "gamma")}} for f, each in ends.items()
+        ]
         models.append({"arm": arm, "seed": seed, "course": course, "end": ends[1.0][g], "rescaled": rescaled})
         if seed == 0:
             print(f"  {arm:14}", {k: v for k, v in ends[1.0][g].items() if isinstance(v, float)}, flush=True)

@@ -84,11 +84,22 @@ def main() -> None:
         row = {"book": book, "factors": []}
         for factor in s["factors"]:
             row["factors"].append({"factor": factor} | with_base(rescale_theta(model, factor), ids, factor == 1))
-        kinds = {"no first": (W, 0), "first": (W, 1), "first four": (W, 4), "silent first": (W, 1, True), "all, silent first": (T, 1, True)}
+        kinds = {
+            "no first": (W, 0),
+            "first": (W, 1),
+            "first four": (W, 4),
+            "silent first": (W, 1, True),
+            "all, silent first": (T, 1, True),
+        }
         row["window"] = {name: loss(streaming_logits(model, ids, *kind), ids) for name, kind in kinds.items()}
         rows.append(row)
         print(book, row["window"], [(f["factor"], f["loss"], f["sink"], f["gamma"]) for f in row["factors"]], flush=True)
-        settings = s | {"texts": len(rows), "model": MODEL, "loss": "nats a token over the last two thirds", "precision": "float32"}
+        settings = s | {
+            "texts": len(rows),
+            "model": MODEL,
+            "loss": "nats a token over the last two thirds",
+            "precision": "float32",
+        }
         path = data.keep_record("sinks_trained", rows, settings=settings, seeds=[0], interval=None, small=small)  # so far
     print(path)
 

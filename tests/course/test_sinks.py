@@ -102,7 +102,9 @@ def test_silent_tokens_keep_their_weight_and_give_nothing():
     muted = value.clone()
     muted[:, :, 0] = 0
     by_hand = (weights @ muted)[0, :, 1:]
-    drained = softmax_plus_one((query @ key.mT / 2)[0, :, 1:, 1:].masked_fill(~streaming_mask(8, 8), -math.inf), (query @ key.mT / 2)[0, :, 1:, 0])
+    drained = softmax_plus_one(
+        (query @ key.mT / 2)[0, :, 1:, 1:].masked_fill(~streaming_mask(8, 8), -math.inf), (query @ key.mT / 2)[0, :, 1:, 0]
+    )
     assert torch.allclose(by_hand, drained @ value[0, :, 1:], rtol=0, atol=1e-12)
 
 
