@@ -221,10 +221,8 @@ def reading(stack: Stack, held: Tensor, theta: float, whole: bool = False) -> li
             own = weights[..., MARKS:, MARKS:-1]  # (G, B, H, T, T)
             found["profile"].append(distance_profile(own).mean(dim=(1, 2)))
 
-    logits = [
-        stack.forward(part.expand(G, *part.shape), theta, see if i == 0 else None).float()
-        for i, part in enumerate([held[:, :-1]])
-    ][0]
+    text = held[:, :-1].expand(G, -1, -1)  # (G, n, T)
+    logits = stack.forward(text, theta, see).float()
     loss = F.cross_entropy(logits.flatten(0, 2), held[:, 1:].expand(G, -1, -1).flatten(), reduction="none")
     bits = (loss.view(G, -1).mean(dim=1) / math.log(2)).tolist()
     mean = {name: torch.stack(found[name]) for name in ("marks", "byte", "nothing", "greatest")}  # (L, G)

@@ -1,6 +1,7 @@
 """The evidence behind the formulas of ch17_sinks."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_sink_and_exponent_both_move_with_the_base_in_one_model():
         change = data.interval([row["factors"][0][key] - row["factors"][-1][key] for row in rows])
         assert change[0] - change[1] > at_least, key
         orders = [[f[key] for f in row["factors"]] for row in rows]
-        assert all(a > b for order in orders for a, b in zip(order, order[1:], strict=False)), key
+        assert all(a > b for order in orders for a, b in pairwise(order)), key
 
 
 # ---------------------------------------------------------------- no correlation is not independence
