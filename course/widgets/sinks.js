@@ -2,10 +2,10 @@
 
 const CLOSED = -12;
 const HEADS = [
-  ["14.3", "layer 14, head 3: the same word, earlier"],
-  ["25.4", "layer 25, head 4: busy on some words"],
-  ["18.8", "layer 18, head 8: nearly always idle"],
-  ["11.1", "layer 11, head 1: mostly the word before"],
+  ["14.3", "14.3: the same word, earlier"],
+  ["25.4", "25.4: busy on some words"],
+  ["18.8", "18.8: nearly always idle"],
+  ["11.1", "11.1: mostly the word before"],
 ];
 
 // The weight on each word up to the query's own, and at the end what the drain takes.
@@ -26,7 +26,7 @@ function said(state) {
   );
 }
 
-function glasses(state, width, onChoose) {
+function glasses(state, width, onChoose, onTap) {
   const weights = poured(state);
   const [top, deep, n] = [30, 130, state.words.length];
   const step = (width - 8) / (n + 1.6);
@@ -56,7 +56,9 @@ function glasses(state, width, onChoose) {
   nodes.push(...glass(x, weights[weights.length - 1], "residual", open));
   if (open) nodes.push(text(x + room / 2, floor - weights[weights.length - 1] * deep - 4, number(weights[weights.length - 1], 2), { "text-anchor": "middle", class: "course-small" }));
   nodes.push(text(0, 0, open ? "drain" : "(closed)", { "text-anchor": "end", transform: `translate(${x + room / 2 + 4} ${floor + 10}) rotate(-60)` }));
-  return [floor + 66, ...nodes];
+  const tap = svg("rect", { x: x - 4, y: top, width: room + 8, height: deep + 60, fill: "transparent", style: "cursor: pointer" });
+  tap.addEventListener("click", onTap);
+  return [floor + 66, ...nodes, tap];
 }
 
 export default {
@@ -65,11 +67,16 @@ export default {
     const put = connect(model, el, names, draw);
     const now = () => Object.fromEntries([...names, "words", "scores"].map((name) => [name, model.get(name)]));
     const { words } = now();
-    const heads = choice({ label: "head", options: HEADS, value: now().head, onChange: (head) => put({ head }) });
+    const heads = choice({ label: "layer.head", options: HEADS, value: now().head, onChange: (head) => put({ head }) });
     const looks = slider({ label: "who looks", min: 1, max: words.length - 1, step: 1, value: now().query, format: (i) => `${i + 1} ${words[i]}`, colour: "query", onInput: (query) => put({ query }) });
     const there = toggle({ label: "the first token is there", value: now().first, onChange: (first) => put({ first }) });
     const tap = slider({ label: "logit of the drain", min: CLOSED, max: 12, step: 0.5, value: now().drain, format: (x) => (x > CLOSED ? number(x, 1) : "closed"), onInput: (drain) => put({ drain }) });
-    const figure = drawing("", (width) => glasses(now(), width, (query) => put({ query })));
+    const figure = drawing("", (width) => glasses(now(), width, (query) => put({ query }), turn));
+    // A click on the drain opens it at the first token's score, or closes it.
+    function turn() {
+      const { scores, head, query, drain } = now();
+      put({ drain: drain > CLOSED ? CLOSED : Math.min(Math.max(Math.round(2 * scores[head][query][0]) / 2, CLOSED + 0.5), 12) });
+    }
     const told = sentence();
     function draw() {
       const state = now();

@@ -1,6 +1,6 @@
 """Other right answers and named wrong answers of the exercises of ch17."""
 
-from autograder.answers import equivalent, right, wrong
+from autograder.answers import right, wrong
 
 # ---------------------------------------------------------------- ch17.drain
 
