@@ -19,7 +19,11 @@ def largest_of_all(scores, none):
     return powers / ((none - top).exp() + powers.sum(dim=-1, keepdim=True))
 
 
-@wrong("ch17.drain", "e to the power of a large score is infinite, and infinity over infinity is not a number.", see="a-place-for-nothing")
+@wrong(
+    "ch17.drain",
+    "e to the power of a large score is infinite, and infinity over infinity is not a number.",
+    see="a-place-for-nothing",
+)
 def overflows(scores, none):
     powers = scores.exp()
     return powers / (none.exp()[..., None] + powers.sum(dim=-1, keepdim=True))
@@ -49,7 +53,11 @@ def always_plus_one(scores, none):
     return torch.cat([scores, column], dim=-1).softmax(dim=-1)[..., :-1]
 
 
-@wrong("ch17.drain", "You added the logit of nothing itself to the denominator; what is added is its exponential.", see="a-place-for-nothing")
+@wrong(
+    "ch17.drain",
+    "You added the logit of nothing itself to the denominator; what is added is its exponential.",
+    see="a-place-for-nothing",
+)
 def logit_instead_of_power(scores, none):
     powers = scores.exp()
     return powers / (none[..., None] + powers.sum(dim=-1, keepdim=True))
@@ -66,7 +74,11 @@ def shifts_by_the_largest_score(scores, none):
     return powers / ((none[..., None] - top).exp() + powers.sum(dim=-1, keepdim=True))
 
 
-@wrong("ch17.drain", "You turned the gate round: it opens by where the scores pass the threshold, not where they fail to.", see="a-place-for-nothing")
+@wrong(
+    "ch17.drain",
+    "You turned the gate round: it opens by where the scores pass the threshold, not where they fail to.",
+    see="a-place-for-nothing",
+)
 def gate_turned_round(scores, none):
     total = scores.logsumexp(dim=-1)
     return torch.sigmoid(none - total)[..., None] * scores.softmax(dim=-1)
@@ -130,7 +142,9 @@ def forgets_too_late(query, key, value, keys, values, window, first):
     return out, *(torch.cat([each[:, :first], each[:, cut:]], dim=1) for each in (keys, values))
 
 
-@wrong("ch17.stream", "The window counts the new token, too: you keep one row more than it allows.", see="cut-the-first-token-away")
+@wrong(
+    "ch17.stream", "The window counts the new token, too: you keep one row more than it allows.", see="cut-the-first-token-away"
+)
 def window_beside_the_new_token(query, key, value, keys, values, window, first):
     keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
     cut = max(keys.shape[1] - window - 1, first)
@@ -139,7 +153,9 @@ def window_beside_the_new_token(query, key, value, keys, values, window, first):
     return torch.einsum("bn,bnd->bd", weights, values), keys, values
 
 
-@wrong("ch17.stream", "You took the first tokens out of the window's share; they are kept beside it.", see="cut-the-first-token-away")
+@wrong(
+    "ch17.stream", "You took the first tokens out of the window's share; they are kept beside it.", see="cut-the-first-token-away"
+)
 def first_out_of_the_window(query, key, value, keys, values, window, first):
     keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
     cut = max(keys.shape[1] - max(window - first, 1), first)
@@ -183,21 +199,33 @@ def stretches_positions(query, key, theta, factor):
     return float(decay_fit(distance_profile(weights).mean(dim=0))["power"]), float(sinks.sink_mass(weights).mean())
 
 
-@wrong("ch17.control", "Queries and keys are turned with different bases, so that scores no longer depend on the distance alone.", see="one-model-another-base")
+@wrong(
+    "ch17.control",
+    "Queries and keys are turned with different bases, so that scores no longer depend on the distance alone.",
+    see="one-model-another-base",
+)
 def turns_queries_only(query, key, theta, factor):
     T = torch.arange(query.shape[1])
     weights = causal_weights(rope(query, T, factor * theta), rope(key, T, theta))
     return float(decay_fit(distance_profile(weights).mean(dim=0))["power"]), float(sinks.sink_mass(weights).mean())
 
 
-@wrong("ch17.control", "You averaged the exponents of the heads. The task asks for the exponent of the average profile.", see="one-model-another-base")
+@wrong(
+    "ch17.control",
+    "You averaged the exponents of the heads. The task asks for the exponent of the average profile.",
+    see="one-model-another-base",
+)
 def mean_of_exponents(query, key, theta, factor):
     T = torch.arange(query.shape[1])
     weights = causal_weights(*(rope(each, T, factor * theta) for each in (query, key)))
     return float(decay_fit(distance_profile(weights))["power"].mean()), float(sinks.sink_mass(weights).mean())
 
 
-@wrong("ch17.control", "All queries are counted in your sink mass, the first one with its weight of 1 among them.", see="a-head-that-looks-at-the")
+@wrong(
+    "ch17.control",
+    "All queries are counted in your sink mass, the first one with its weight of 1 among them.",
+    see="a-head-that-looks-at-the",
+)
 def all_queries(query, key, theta, factor):
     T = torch.arange(query.shape[1])
     weights = causal_weights(*(rope(each, T, factor * theta) for each in (query, key)))
@@ -249,7 +277,11 @@ def symmetric_interval(x, y):
     return r, r - half, r + half
 
 
-@wrong("ch17.independence", "The series are not centred, so that a shift changes the result.", see="no-correlation-is-not-independence")
+@wrong(
+    "ch17.independence",
+    "The series are not centred, so that a shift changes the result.",
+    see="no-correlation-is-not-independence",
+)
 def not_centred(x, y):
     x, y = x.double(), y.double()
     if x.std() == 0 or y.std() == 0:
@@ -259,7 +291,11 @@ def not_centred(x, y):
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-@wrong("ch17.independence", "The spread in artanh is 1 over the root of n − 3; you divided by the root of n.", see="no-correlation-is-not-independence")
+@wrong(
+    "ch17.independence",
+    "The spread in artanh is 1 over the root of n − 3; you divided by the root of n.",
+    see="no-correlation-is-not-independence",
+)
 def root_of_n(x, y):
     a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
     if a.norm() < 1e-9 or b.norm() < 1e-9:
@@ -271,7 +307,11 @@ def root_of_n(x, y):
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-@wrong("ch17.independence", "That is the slope of a line. It changes with the unit of a series; a correlation does not.", see="no-correlation-is-not-independence")
+@wrong(
+    "ch17.independence",
+    "That is the slope of a line. It changes with the unit of a series; a correlation does not.",
+    see="no-correlation-is-not-independence",
+)
 def slope_for_correlation(x, y):
     a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
     if a.norm() == 0 or b.norm() == 0:
@@ -281,7 +321,11 @@ def slope_for_correlation(x, y):
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-@wrong("ch17.independence", "You correlated the ranks. The formula is for Pearson's correlation of the numbers themselves.", see="no-correlation-is-not-independence")
+@wrong(
+    "ch17.independence",
+    "You correlated the ranks. The formula is for Pearson's correlation of the numbers themselves.",
+    see="no-correlation-is-not-independence",
+)
 def ranks(x, y):
     if x.min() == x.max() or y.min() == y.max():
         raise ValueError("constant")
@@ -293,7 +337,11 @@ def ranks(x, y):
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-@wrong("ch17.independence", "A series that does not vary has no correlation, not a correlation of 0.", see="no-correlation-is-not-independence")
+@wrong(
+    "ch17.independence",
+    "A series that does not vary has no correlation, not a correlation of 0.",
+    see="no-correlation-is-not-independence",
+)
 def zero_for_constants(x, y):
     a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
     r = float(a @ b / (a.norm() * b.norm()).clamp_min(1e-9))
@@ -306,10 +354,30 @@ def zero_for_constants(x, y):
 # ---------------------------------------------------------------- ch17.models
 
 right("ch17.models", {"models": 77, "smallest": 0.07})
-wrong("ch17.models", {"models": 76, "smallest": 0.07}, "Rounded down, the test sees the difference a little too rarely.", see="no-correlation-is-not-independence")
-wrong("ch17.models", {"models": 38, "smallest": 0.049}, "That is without the power: such a test misses the difference every second time.", see="no-correlation-is-not-independence")
-wrong("ch17.models", {"models": 9, "smallest": 0.28}, "The quotient is not squared, or the root of n is missing.", see="no-correlation-is-not-independence")
-wrong("ch17.models", {"models": 77, "smallest": 0.14}, "Four models halve the difference that one model would see.", see="no-correlation-is-not-independence")
+wrong(
+    "ch17.models",
+    {"models": 76, "smallest": 0.07},
+    "Rounded down, the test sees the difference a little too rarely.",
+    see="no-correlation-is-not-independence",
+)
+wrong(
+    "ch17.models",
+    {"models": 38, "smallest": 0.049},
+    "That is without the power: such a test misses the difference every second time.",
+    see="no-correlation-is-not-independence",
+)
+wrong(
+    "ch17.models",
+    {"models": 9, "smallest": 0.28},
+    "The quotient is not squared, or the root of n is missing.",
+    see="no-correlation-is-not-independence",
+)
+wrong(
+    "ch17.models",
+    {"models": 77, "smallest": 0.14},
+    "Four models halve the difference that one model would see.",
+    see="no-correlation-is-not-independence",
+)
 
 # ---------------------------------------------------------------- ch17.axes
 
