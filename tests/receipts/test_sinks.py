@@ -11,7 +11,7 @@ from scipy.stats import norm, pearsonr
 from torch.nn import functional as F
 
 from course import data, sinks
-from course.sinks import FIXES, IdleHeads, correlation, models_needed, sink_mass, softmax_plus_one, train_idle
+from course.sinks import IdleHeads, correlation, models_needed, sink_mass, softmax_plus_one, train_idle
 
 
 def normal(*shape, seed=0):
@@ -84,19 +84,22 @@ def test_a_drain_is_a_gate():
 
 @pytest.mark.receipt("ch17-idle", "measured")
 def test_idleness_makes_the_sink_of_a_small_head():
-    jobs = [(fix, share) for fix in FIXES for share in (0.1, 0.5) for _ in range(4)]
-    told = train_idle(IdleHeads(jobs, [s for _ in FIXES for _ in range(2) for s in range(4)]), steps=300, B=24, lr=0.03)
-    told = {name: each.view(4, 2, 4) for name, each in told.items()}
-    bos = FIXES.index("BOS")
-    grows, half = data.interval(told["idle place"][bos, 1] - told["idle place"][bos, 0])
-    assert grows - half > 0.2
-    more, half = data.interval(told["idle place"][bos, 1] - told["busy place"][bos, 1])
-    assert more - half > 0.1
-    for fix in ("BOS", "plus one"):
-        mean, half = data.interval(told["idle error"][FIXES.index(fix), 1] - told["idle error"][0, 1])
-        assert mean + half < 0
-    mean, half = data.interval(told["idle error"][FIXES.index("gate"), 1] - told["idle error"][0, 1])
-    assert mean + half > 0  # the gate that reads the token alone is no better
+    record = data.record("sinks_idle")
+    assert record["mode"] == "full" and len(record["seeds"]) == 8
+
+    def of(fix, share, key):
+        rows = sorted((r for r in record["results"] if r["fix"] == fix and r["share"] == share), key=lambda r: r["seed"])
+        return torch.tensor([r[key] for r in rows])
+
+    grows, half = data.interval(of("BOS", 0.5, "idle place") - of("BOS", 0.1, "idle place"))
+    assert grows - half > 0.4
+    more, half = data.interval(of("BOS", 0.5, "idle place") - of("BOS", 0.5, "busy place"))
+    assert more - half > 0.3
+    for fix, sign in (("BOS", -1), ("plus one", -1), ("gate", 1)):  # the gate that reads the token alone is no better
+        mean, half = data.interval(of(fix, 0.5, "idle error") - of("no mark", 0.5, "idle error"))
+        assert sign * mean - half > 0, fix
+    here = train_idle(IdleHeads([("BOS", 0.1), ("BOS", 0.5)], [0, 0]), steps=300, B=24, lr=0.03)  # and once more, here
+    assert float(here["idle place"][0]) < 0.2 < 0.4 < float(here["idle place"][1])
 
 
 # ---------------------------------------------------------------- language models
