@@ -20,10 +20,11 @@ from course.multi_head import induction_score, said_twice
 from course.position_rope import wavelengths
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "heads", "look", "neighbours", "rope_pairs"]
+__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "heads", "look", "neighbours", "rope_pairs", "sinks"]
 
 MODEL = "smollm2-135m"
 WORDS = (" king", " London", " seven", " happy", " ran")
+SINK_HEADS = ((14, 3), (25, 4), (18, 8), (11, 1))  # layer and head
 STARTS = ("The capital of France is", "One, two, three, four,", "Water is made of hydrogen and")
 
 
@@ -189,10 +190,50 @@ def decay_heads(windows: int = 4, tokens: int = 512, low: int = 4, high: int = 1
     return told | {"gains": {k: round(float(v), 4) for k, v in whole.items()}}
 
 
+@torch.no_grad()
+def sinks(tokens: int = 192) -> dict:
+    """Heads that look at the first token when they have nothing to do: the scores of four heads on a sentence, and the weight on
+    the first token by layer; on a text, the weight that one head gives it where a token is new and where it has been said before.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    said = "The king asked the queen for her crown, but the queen kept the crown."
+    ids = tokenizer.encode(said)
+    scores: dict[int, Tensor] = {}
+
+    def before(attention, given):
+        if attention.layer in {layer for layer, _ in SINK_HEADS}:
+            query, key, _ = attention.project(*given[:2])
+            key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+            scores[attention.layer] = (query @ key.mT / math.sqrt(query.shape[-1]))[0]  # (H, T, T)
+
+    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
+    layers: list[Tensor] = []
+    try:
+        look_at(model, torch.tensor([ids]), lambda layer, weights, stream: layers.append(weights[0, :, 2:, 0].mean()))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    rows = {f"{layer}.{head}": [_rounded(scores[layer][head, i, : i + 1]) for i in range(len(ids))] for layer, head in SINK_HEADS}
+    (layer, head), kept = SINK_HEADS[0], {}
+    text = tokenizer.encode(data.read("austen", 120_000)[100_000:], errors="ignore")[:tokens]
+    look_at(
+        model, torch.tensor([text]), lambda at, weights, stream: kept.update({at: weights[0, head, :, 0]} if at == layer else {})
+    )
+    again = torch.tensor([token in text[:i] for i, token in enumerate(text)])[tokens // 10 :]
+    weight = kept[layer][tokens // 10 :]
+    told = {"new": weight[~again], "said before": weight[again]}
+    return {
+        "words": [tokenizer.decode([i]) for i in ids],
+        "layers": _rounded(torch.stack(layers)),
+        "scores": rows,
+        "text": {name: {"n": len(each), "weight on the first": round(float(each.mean()), 3)} for name, each in told.items()},
+    }
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
 
 LOOKS: dict[str, Callable[[], dict]] = {
-    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads)
+    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads, sinks)
 }
