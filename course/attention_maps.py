@@ -133,7 +133,7 @@ def even_mass(T: int, start: int = 1) -> float:
 def mean_by_position(weights: Tensor) -> Tensor:
     """Mean weight on each key over the queries that may see it: causal weights (..., T, T) → (..., T)."""
     T = weights.shape[-1]
-    return weights.sum(dim=-2) / torch.arange(T, 0, -1)
+    return weights.sum(dim=-2) / torch.arange(T, 0, -1, device=weights.device)
 
 
 def mean_by_distance(weights: Tensor) -> Tensor:
@@ -227,9 +227,9 @@ def swap_effects(model: GPT, ids: Tensor, pool: Tensor, swaps: int, generator: t
 
     The mean over `swaps` tokens drawn from `pool` (n,) of the Kullback-Leibler divergence from the prediction on the text as it is.
     """
-    T, places = len(ids), torch.arange(len(ids))
+    T, places = len(ids), torch.arange(len(ids), device=ids.device)
     told = model(ids[None])[0, -1].log_softmax(dim=-1)  # (V,)
-    moved = torch.zeros(T)
+    moved = torch.zeros(T, device=ids.device)
     for _ in range(swaps):
         swapped = ids.repeat(T, 1)  # (T, T): row j is to have another token j
         swapped[places, places] = pool[torch.randint(len(pool), (T,), generator=generator)]

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch13.maps
 
@@ -286,6 +286,18 @@ def below_the_level(scores, null, level):
     return sorted(kept, key=lambda row: -float(scores[row[0], row[1]]))
 
 
+equivalent(
+    "ch13.null",
+    "`best, (L, H) = (null.flatten(1).amax(dim=-1), scores.shape)`",
+    "flattened from axis 1 on, the draws have two axes, and the last is the second",
+)
+
+equivalent(
+    "ch13.null",
+    "`p = (1 + (best >= scores[layer, head]).sum()) / (len(best) + 1)`",
+    "a tensor of one number counts as a number",
+)
+
 # ---------------------------------------------------------------- ch13.effect
 
 
@@ -351,6 +363,12 @@ def sum_of_sizes(weights, value, W_o):
     others = (value.sum(dim=0) - value) / (len(value) - 1)
     return weights * ((others - value) @ W_o).abs().sum(dim=-1)
 
+
+equivalent(
+    "ch13.effect",
+    "`return (weights[:, None] * (others - value) @ W_o).norm(dim=1)`",
+    "the rows of a table are lengths along axis 1, which is the last",
+)
 
 # ---------------------------------------------------------------- ch13.fidelity
 
@@ -424,6 +442,12 @@ def too_little_weight_for_many(T, seen, cause):
     value[cause], value[other] = 1000.0, -1000.0
     return query, key, value
 
+
+equivalent(
+    "ch13.fidelity",
+    "`query, key, value = (torch.tensor([[6.0]]), torch.zeros(T, 1), torch.zeros(T, 2))`",
+    "values may have any width; both columns are filled alike",
+)
 
 # ---------------------------------------------------------------- ch13.guess
 

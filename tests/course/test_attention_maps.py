@@ -125,7 +125,7 @@ def test_a_head_that_says_its_average_is_a_head_whose_output_is_constant():
         losses = torch.nn.functional.cross_entropy(
             model(ids[:, :-1])[:, 4:].flatten(0, 1), ids[:, 5:].flatten(), reduction="none"
         )
-    assert torch.allclose(intact, losses.view(3, -1).mean(dim=1), atol=1e-5)
+    assert torch.allclose(intact, losses.float().view(3, -1).mean(dim=1), atol=1e-5)
     removed = attention_maps.loss_without(model, ids, [(1, 2), (1, 4)], averages, first=4)
     attention = model.blocks[1].attention
     mine = torch.cat([torch.arange(8 * h, 8 * h + 8) for h in (2, 4)])
@@ -144,7 +144,12 @@ RECORD = data.record("attention_maps")["results"]
 
 def test_what_was_measured():
     """The numbers that the chapter speaks of."""
-    assert RECORD["sentence"]["tokens"] == 22 and len(RECORD["tokens"]) == 12
+    assert RECORD["sentence"]["tokens"] == 22 and len(RECORD["tokens"]) == 10
+    groups = {row["group"]: row for row in RECORD["heads"][1:]}
+    assert min(groups["induction"]["scores"]["first"]) > 0.79 and max(groups["first"]["scores"]["induction"]) > 0.5
+    mini = RECORD["encoder"]
+    first, last = (torch.tensor(mini[f"{name} by layer"]).mean(dim=0) for name in ("first", "last"))
+    assert float(first.max()) > 40 / mini["tokens"] and float(last.max()) < 3 / mini["tokens"]
 
 
 CASES = [
@@ -163,7 +168,7 @@ def test_the_widget_computes_what_the_reference_computes():
     states = [HeadBrowser(**case).state() for case in CASES]
     script = f"{(widgets.HERE / 'library.js').read_text()}{source}\nconst cases = {json.dumps(states)};\n"
     script += "console.log(JSON.stringify(cases.map((c) => [scores(c), said(c), row(c, 9 * 9 + 2, 8)])));"
-    found = json.loads(subprocess.run([node, "-e", script], capture_output=True, text=True, check=True).stdout)
+    found = json.loads(subprocess.run([node, "-"], input=script, capture_output=True, text=True, check=True).stdout)
     for case, (scores, text, row) in zip(CASES, found, strict=True):
         browser = HeadBrowser(**case)
         assert torch.allclose(browser.scores(), torch.tensor(scores, dtype=torch.float64), atol=1e-12)

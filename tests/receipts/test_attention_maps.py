@@ -9,6 +9,7 @@ import torch
 from scipy.stats import spearmanr
 from torch.nn import functional as F
 
+from course import data
 from course.attention_maps import (
     all_maps,
     distance_profile,
@@ -217,3 +218,32 @@ def test_ranks_agree_as_spearman_says():
         a, b = torch.randn(2, n, generator=generator(seed), dtype=torch.float64)
         error = abs(ranks_agree(a, b) - spearmanr(a.numpy(), b.numpy()).statistic)
         assert error <= 1e-6
+
+
+# ---------------------------------------------------------------- measured in a trained model
+
+
+@pytest.mark.receipt("ch13-nearness", "measured")
+def test_attention_and_nearness_in_a_trained_model():
+    rows = data.record("attention_maps")["results"]["tokens"]
+    assert len(rows) == 10 and all(len(row["effects"]) == 20 for row in rows)
+    mean, half = data.interval([row["attention"] - row["nearness"] for row in rows])
+    assert mean - half < 0 < mean + half and (round(mean, 2), round(half, 2)) == (-0.03, 0.10)
+    for name in ("attention", "nearness"):
+        mean, half = data.interval([row[name] for row in rows])
+        assert mean - half > 0
+    assert sum(row["first is most attended"] for row in rows) == 9
+    assert max(row["first effect over largest"] for row in rows) < 0.02
+
+
+@pytest.mark.receipt("ch13-at-rest", "measured")
+def test_heads_at_rest_are_needed_elsewhere():
+    groups = {row["group"]: row for row in data.record("attention_maps")["results"]["heads"][1:]}
+    row = groups["first"]
+    assert len(row["text"]["rise"]) == 6 and max(map(abs, row["text"]["rise"])) < 0.01
+    assert data.interval(row["lists"]["rise"], 1) == (2.2, 0.4) and min(row["scores"]["first"]) > 0.95
+    others = np.mean([row["lists"][f"control {k}"] for k in range(2)], axis=0)
+    mean, half = data.interval(np.array(row["lists"]["rise"]) - others)
+    assert mean - half > 1.5
+    chosen = [tuple(head) for each in groups.values() for head in each["heads"]]
+    assert len(set(chosen)) == 12  # no head in two groups
