@@ -9,7 +9,8 @@ Heads: three groups of four heads, chosen on some windows, are removed by their 
 previous-token head, of an induction head (on lists), and, of the rest, with the most weight on the first token (on text). Each group is held against two groups of other
 heads from the same layers. The rise of the loss is that of Austen's text and of random tokens said twice, whose second half is
 counted. What would change our minds: if a group chosen by its score raises the loss no more than heads of the same layers do, the
-score has found a pattern and no use of it.
+score has found a pattern and no use of it. (A pilot on two windows showed that the heads with most weight on the first token are
+induction heads; since then that group is chosen from the rest.)
 
 Tokens: on windows of Austen, the weight that the last token gives each token, over all heads, against how far the prediction moves
 when that token is swapped for another. The null that could win is nearness: later tokens matter more. What would change our minds: if
