@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from course import data, pretrained
 from course.attention_maps import distance_profile
+from course.attention_maps import all_maps, head_score, other_targets, p_of_maximum, previous_targets, sink_mass
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
@@ -20,7 +21,7 @@ from course.multi_head import induction_score, said_twice
 from course.position_rope import wavelengths
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "heads", "look", "neighbours", "rope_pairs", "sinks"]
+__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "first_tokens", "heads", "look", "neighbours", "previous_heads", "rope_pairs", "sinks"]
 
 MODEL = "smollm2-135m"
 WORDS = (" king", " London", " seven", " happy", " ran")
@@ -230,10 +231,54 @@ def sinks(tokens: int = 192) -> dict:
     }
 
 
+@torch.no_grad()
+def first_tokens(tokens: int = 96) -> dict:
+    """Weight on the first token by layer, queries after a tenth, on a passage of Austen and with other first tokens in its place."""
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    ids = tokenizer.encode(data.read("austen")[-60_000:-58_000], errors="ignore")[:tokens]
+    firsts = [ids[0], *(tokenizer.encode(word)[0] for word in (" the", " king", ",", " because"))]
+    weights = all_maps(model, torch.tensor([[first, *ids[1:]] for first in firsts]))  # (L, texts, H, T, T)
+    mass = sink_mass(weights, tokens // 10)  # (L, texts, H)
+    told = {
+        "tokens": tokens,
+        "by layer": _rounded(mass[:, 0].mean(dim=-1)),
+        "largest of a head": round(float(mass[:, 0].max()), 3),
+    }
+    names = [tokenizer.decode([first]) for first in firsts]
+    return told | {"first tokens": [[name, round(float(x), 3)] for name, x in zip(names, mass.mean(dim=(0, 2)), strict=True)]}
+
+
+@torch.no_grad()
+def previous_heads(tokens: int = 96, draws: int = 199) -> dict:
+    """Scores of previous-token heads on a passage of Austen, and how many pass a null of a maximum over all heads, and of their own.
+
+    The null asks for another earlier token, any of them (`far`) or one of the eight last (`near`). `shuffled` are the ten best
+    heads' scores on the same tokens in another order.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    ids = torch.tensor(tokenizer.encode(data.read("austen")[-60_000:-58_000], errors="ignore")[:tokens])
+    generator, targets = torch.Generator().manual_seed(0), previous_targets(tokens)
+    both = torch.stack([ids, ids[torch.randperm(tokens, generator=generator)]])
+    seen, other = all_maps(model, both).transpose(0, 1).flatten(1, 2)  # (heads, T, T) each
+    scores = head_score(seen, targets)
+    told, best = {"tokens": tokens, "draws": draws}, scores.argsort(descending=True)[:10]
+    for name, near in (("far", None), ("near", 8)):
+        null = head_score(seen, other_targets(targets, draws, generator, near))  # (draws, heads)
+        alone = (1 + (null >= scores).sum(dim=0)) / (draws + 1)
+        told[name] = {
+            "95% of the maximum": round(float(null.amax(dim=-1).quantile(0.95)), 2),
+            "heads": int((p_of_maximum(scores, null) <= 0.05).sum()),
+            "heads by their own null": int((alone <= 0.05).sum()),
+        }
+    told["best"] = [[*divmod(int(k), model.config.n_heads), round(float(scores[k]), 3)] for k in best]
+    return told | {"shuffled": _rounded(head_score(other, targets)[best])}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
 
 LOOKS: dict[str, Callable[[], dict]] = {
     f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads, sinks)
+    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, first_tokens, previous_heads)
 }

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from course import cookbook, data, plots, pretrained
-from course.attention_maps import FIRST, QUERIES, distance_profile, look
+from course.attention_maps import FIRST, QUERIES, distance_profile, look, sink_mass
 from course.decay_law import decay_fit
 from course.high_dimensional_geometry import effective_dimension
 from course.model import GPT
@@ -200,7 +200,7 @@ def attention_on(model: GPT, windows: Tensor, progress: Callable[[str], None] = 
 
         def see(layer: int, weights: Tensor, stream: Tensor, seen=seen):
             weights = weights[0].float()  # (H, T, T)
-            seen["sink"].append(weights[:, T // 10 :, 0].mean(dim=1))
+            seen["sink"].append(sink_mass(weights, T // 10))
             entropy = torch.special.entr(weights).sum(dim=-1)  # (H, T)
             seen["entropy"].append((entropy[:, T // 10 :] / most[T // 10 :]).mean(dim=1))
             seen["profile"].append(distance_profile(weights))
