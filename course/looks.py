@@ -201,4 +201,6 @@ def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
 
-LOOKS: dict[str, Callable[[], dict]] = {f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, rope_scores)}
+LOOKS: dict[str, Callable[[], dict]] = {
+    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, rope_scores)
+}

@@ -20,8 +20,16 @@ sys.path.insert(0, str(ROOT))
 from course import aliasing, data  # noqa: E402
 from course.device import best_device  # noqa: E402
 
-BASES = [1.5, 10.0, 30.0, 100.0, 1e4, 1e8, 1e16, 1e32]
-FULL = {"steps": {"copy": 200, "lookup": 400}, "B": 16, "held_out": 256, "bases": BASES, "seeds": 5, "reference": 1e4}
+BASES = [1.5, 10.0, 30.0, 100.0, 1e4, 1e16, 1e32]
+FULL = {
+    "steps": {"copy": 200, "lookup": 300},
+    "heads": {"copy": 1, "lookup": 2},
+    "B": 16,
+    "held_out": 256,
+    "bases": BASES,
+    "seeds": 4,
+    "reference": 1e4,
+}
 SMALL = FULL | {"steps": {"copy": 60, "lookup": 60}, "bases": [10.0, 1e4, 1e32], "seeds": 2}
 FAR = 54  # from this place on the copied token has a look-alike for pair 0, 44 places before it
 
@@ -48,7 +56,8 @@ def main() -> None:
     for task in aliasing.TASKS:
         runs[task] = {}
         for base in settings["bases"]:
-            made = [aliasing.trained(task, base, seed, settings["steps"][task], settings["B"], device=device) for seed in seeds]
+            how = settings["steps"][task], settings["B"], settings["heads"][task], device
+            made = [aliasing.trained(task, base, seed, *how) for seed in seeds]
             runs[task][f"{base:g}"] = [shares(model, task, settings["held_out"], device) for model in made]
             print(task, f"{base:g}", runs[task][f"{base:g}"], f"{time.perf_counter() - start:.0f} s", flush=True)
         measure, reference = ("far" if task == "copy" else "all"), runs[task][f"{settings['reference']:g}"]
@@ -59,7 +68,7 @@ def main() -> None:
     path = data.keep_record(
         "aliasing",
         {"runs": runs, "differences": differences},
-        settings=settings | {"T": 64, "back": 10, "d_head": aliasing.WIDTH, "heads": 2, "layers": 1, "rate": 5e-3},
+        settings=settings | {"T": 64, "back": 10, "d_head": aliasing.WIDTH, "layers": 1, "rate": 5e-3},
         seeds=seeds,
         interval="95% of the mean over seeds of the paired difference to base 10,000, Student's t",
         device=device,

@@ -29,9 +29,9 @@ function lookAlike({ distance, hands, theta }) {
 
 function saidOf(state) {
   const [other, apart, neighbour] = lookAlike(state);
-  const hands = state.hands === 1 ? "the fastest hand" : `the ${state.hands} fastest hands`;
+  const hands = state.hands === PAIRS ? "all 32 hands" : state.hands === 1 ? "the fastest hand of 32" : `the ${state.hands} fastest hands of 32`;
   return (
-    `Distance ${thousands(state.distance)}, base ${thousands(state.theta)}, ${hands} of 32: the nearest look-alike up to ${thousands(FAR)} is distance ` +
+    `Distance ${thousands(state.distance)}, base ${thousands(state.theta)}, ${hands}: the nearest look-alike up to ${thousands(FAR)} is distance ` +
     `${thousands(other)}, ${thousands(Math.abs(other - state.distance))} away. The two codes are ${number(apart, 5)} apart, those of neighbours ${number(neighbour, 5)}.`
   );
 }
@@ -55,14 +55,14 @@ function wall(width, state, other) {
       ),
     );
   });
-  return [24 + Math.ceil(PAIRS / columns) * down, text(4, 14, "hands at the distance (thin, blue) and at its look-alike (thick, yellow)"), node];
+  return [24 + Math.ceil(PAIRS / columns) * down, text(4, 14, "thin: this distance; thick: its look-alike"), node];
 }
 
 // How far each distance's code is from the one that is chosen, with the handle to drag.
 function far(width, top, state, [other, apart], onMove) {
   const omega = speeds(state.theta).slice(0, state.hands);
   const [left, long] = [34, width - 50];
-  const frame = chart({ x: [0, FAR], y: [0, 2], box: [left, top + 30, long, 120], yTicks: [0, 1, 2], xTicks: [0, 500, 1000, 1500, 2000], xLabel: "distance", yLabel: "how far its code is from the chosen one, 0 to 2" });
+  const frame = chart({ x: [0, FAR], y: [0, 2], box: [left, top + 30, long, 120], yTicks: [0, 1, 2], xTicks: [0, 500, 1000, 1500, 2000], xLabel: "distance", yLabel: "code distance from the chosen one" });
   const by = Math.max(1, Math.ceil(FAR / 1000));
   const points = Array.from({ length: FAR / by + 1 }, (_, k) => [k * by, codeDistance(k * by - state.distance, omega)]);
   frame.line(points, { colour: "weights", width: 1 });

@@ -34,7 +34,9 @@ class ClockWall(Widget):
     @traitlets.validate("theta")
     def _known(self, proposal):
         if proposal["value"] not in BASES:
-            raise traitlets.TraitError(f"the base must be one of {', '.join(f'{b:,.0f}' for b in BASES)}, got {proposal['value']}")
+            raise traitlets.TraitError(
+                f"the base must be one of {', '.join(f'{b:,.0f}' for b in BASES)}, got {proposal['value']}"
+            )
         return proposal["value"]
 
     def look_alike(self) -> tuple[int, float, float]:
@@ -47,8 +49,9 @@ class ClockWall(Widget):
 
     def describe(self) -> str:
         other, apart, neighbour = self.look_alike()
-        hands = "the fastest hand" if self.hands == 1 else f"the {self.hands} fastest hands"
+        hands = "the fastest hand of 32" if self.hands == 1 else f"the {self.hands} fastest hands of 32"
+        hands = "all 32 hands" if self.hands == 32 else hands
         return (
-            f"Distance {self.distance:,}, base {self.theta:,.0f}, {hands} of 32: the nearest look-alike up to {FAR:,} is distance "
+            f"Distance {self.distance:,}, base {self.theta:,.0f}, {hands}: the nearest look-alike up to {FAR:,} is distance "
             f"{other:,}, {abs(other - self.distance):,} away. The two codes are {apart:.5f} apart, those of neighbours {neighbour:.5f}."
         )

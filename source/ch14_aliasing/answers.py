@@ -297,44 +297,51 @@ def no_two_pi(r, d_head, theta):
 
 # ---------------------------------------------------------------- ch14.scales
 
+_SYMBOLS = 'theta, d, c = sympy.symbols("theta d c", positive=True)\n'
 right(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * sympy.sqrt(theta) * theta ** sympy.Rational(1, 4)\nfactor = c * c\nmiddle = theta ** -0.5"),
+    cell(
+        _SYMBOLS
+        + "quarter = 2 * sympy.pi * sympy.sqrt(theta) * theta ** sympy.Rational(1, 4)\nfactor = c * c\nmiddle = theta ** -0.5"
+    ),
 )
 
 wrong(
     "ch14.scales",
-    cell("quarter = sympy.pi * theta / 2\nfactor = c**2\nmiddle = 1 / sympy.sqrt(theta)"),
+    cell(_SYMBOLS + "quarter = sympy.pi * theta / 2\nfactor = c**2\nmiddle = 1 / sympy.sqrt(theta)"),
     "A quarter of T_max is not where a quarter of the pairs is left: they are spread over the logarithm of the distance.",
     see="three-scales-of-a-base",
 )
 wrong(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * theta ** sympy.Rational(1, 4)\nfactor = c**2\nmiddle = 1 / sympy.sqrt(theta)"),
+    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(1, 4)\nfactor = c**2\nmiddle = 1 / sympy.sqrt(theta)"),
     "At your distance a quarter has turned. Asked for was where a quarter is still active.",
     see="which-hands-have-turned",
 )
 wrong(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c\nmiddle = 1 / sympy.sqrt(theta)"),
+    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c\nmiddle = 1 / sympy.sqrt(theta)"),
     "T_cross grows like the root of the base, not like the base.",
     see="three-scales-of-a-base",
 )
 wrong(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = sympy.sqrt(c)\nmiddle = 1 / sympy.sqrt(theta)"),
+    cell(
+        _SYMBOLS
+        + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = sympy.sqrt(c)\nmiddle = 1 / sympy.sqrt(theta)"
+    ),
     "You took the root where it has to be undone.",
     see="three-scales-of-a-base",
 )
 wrong(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = theta ** (-2 / d)"),
+    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = theta ** (-2 / d)"),
     "That is the ratio of the last pair. The middle one is d/4 steps from the first.",
     see="three-scales-of-a-base",
 )
 wrong(
     "ch14.scales",
-    cell("quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = sympy.Rational(1, 2)"),
+    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = sympy.Rational(1, 2)"),
     "In the middle of the list is not half of the length: the wavelengths grow by a factor from pair to pair.",
     see="three-scales-of-a-base",
 )

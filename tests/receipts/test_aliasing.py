@@ -153,7 +153,9 @@ def test_a_score_is_a_sum_of_waves():
             turned = (query @ rope_matrix(m, d_head).T) @ (key @ rope_matrix(m - r, d_head).T)
             assert abs(float(turned) - float((lengths * np.cos(omega * r - ahead)).sum())) < 1e-10
     half = [torch.cat([x[0::2], x[1::2]]) for x in (query, key)]
-    assert abs(float(al.distance_scores(*half, torch.tensor([12]))[0]) - float((lengths * np.cos(omega * 12 - ahead)).sum())) < 1e-10
+    assert (
+        abs(float(al.distance_scores(*half, torch.tensor([12]))[0]) - float((lengths * np.cos(omega * 12 - ahead)).sum())) < 1e-10
+    )
 
 
 @pytest.mark.receipt("ch14-peak", "derived")
