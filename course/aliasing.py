@@ -54,6 +54,8 @@ def code_distance(gap: Tensor, omega: Tensor) -> Tensor:
 def nearest_gap(N: int, omega: Tensor) -> tuple[int, float]:
     """The gap from 1 to N whose two codes are nearest, and their distance: the best look-alike among the distances 0 … N.
 
+    omega (n,) are the frequencies of the pairs that count.
+
     Raises:
         ValueError: if N is below 1.
     """
@@ -176,7 +178,7 @@ TASKS = {"copy": (copy_batch, VALUES), "lookup": (lookup_batch, KEYS * VALUES + 
 
 
 def task_loss(model: GPT, ids: Tensor, answers: Tensor) -> Tensor:
-    """Cross-entropy over the values at the places that have an answer."""
+    """Cross-entropy over the values at the places that have an answer: ids (B, T), answers (B, T) with −100 elsewhere → ()."""
     return F.cross_entropy(model(ids)[..., :VALUES].flatten(0, 1), answers.flatten(), ignore_index=-100)
 
 

@@ -1,6 +1,6 @@
 """Other right answers and named wrong answers of the exercises of ch14."""
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch14.wavelength
 
@@ -125,6 +125,9 @@ def in_float32(r, s, omega):
     return (2 * half.sin()).square().mean(dim=-1).sqrt().double()
 
 
+equivalent("ch14.code", "`half = (r - s)[..., None] * omega / 2`", "a whole number times float64 is float64 anyway")
+equivalent("ch14.code", "`return (-2 * half.sin()).square().mean(dim=-1).sqrt()`", "the square has no sign")
+
 # ---------------------------------------------------------------- ch14.lookalike
 
 
@@ -205,6 +208,12 @@ def farthest(N, omega):
     gaps = torch.arange(1, N + 1, dtype=torch.float64)
     return int((gaps[:, None] * omega / 2).sin().square().sum(dim=-1).argmax()) + 1
 
+
+equivalent(
+    "ch14.lookalike",
+    "`total = torch.zeros(N)`",
+    "the terms are computed in float64, and the best two sums differ by far more than their rounding to float32",
+)
 
 # ---------------------------------------------------------------- ch14.active
 
@@ -535,6 +544,8 @@ def by_its_place(query, r, N, share):
 def for_ones(query, r, N, share):
     return 1e5 * position_rope.rope(torch.ones_like(query)[None], torch.tensor([r]))[0]
 
+
+equivalent("ch14.peak", "`key = 4 * key`", "any key that is long enough will do")
 
 # ---------------------------------------------------------------- ch14.guess
 

@@ -218,3 +218,22 @@ def test_what_was_seen_in_a_trained_model():
     assert seen["below"][:3] == [1, 2, 16]
     assert 0.84 < sum(seen["real peaks"][:3]) < 0.89 and sum(seen["scrambled peaks"][:3]) < 0.08
     assert all(row[4] == 1 and row[3] > seen["fast"][1] for row in seen["previous"]) and len(seen["previous"]) == 7
+
+
+@pytest.mark.receipt("ch14-tasks", "measured")
+def test_what_bases_did():
+    record = data.record("aliasing")
+    runs, told, seeds = record["results"]["runs"], record["results"]["differences"], record["seeds"]
+    assert len(seeds) == len(set(seeds)) == 4 and record["mode"] == "full"
+    for task, measure in (("lookup", "all"), ("copy", "far")):
+        for base, each in runs[task].items():
+            paired = np.array([a[measure] - b[measure] for a, b in zip(each, runs[task]["10000"], strict=True)])
+            low, high = paired.mean() + 3.182 * paired.std(ddof=1) / 2 * np.array([-1, 1])  # t of 3 degrees of freedom, √4 runs
+            assert abs(low + high - 2 * told[task][base][0]) < 3e-4 and abs(high - low - 2 * told[task][base][1]) < 3e-4
+            if (task, base) in {("lookup", "1.5"), ("lookup", "10")}:
+                assert high < -0.5
+            elif (task, base) in {("lookup", "30"), ("copy", "1e+32")}:
+                assert high < 0
+            else:
+                assert -0.01 < low and high < 0.01
+    assert all(run["all"] > 0.99 for task in runs for run in runs[task]["10000"])
