@@ -150,7 +150,8 @@ def rope_scores(tokens: int = 256, n: int = 64) -> dict:
     """How the score of a query and a key of a text changes if the key is moved to distances 0 … 1,023, over all layers and heads.
 
     For each head n pairs of tokens, the key's before the query's. `real`: the mean score at `distances`, each as a share of the
-    largest that its pairs of RoPE can give together; `scrambled`: the same with every pair's angle at distance 0 drawn anew.
+    largest that its pairs of RoPE can give together; `scrambled`: the same with every pair's angle at distance 0 drawn anew;
+    `real falls` and `scrambled falls`: by how much it is lower at 1,000 than at 0, in each layer.
     `real peaks` and `scrambled peaks`: the shares of scores that peak at a distance below each of `below`, and not below the one
     before. `fast`: quartiles over heads of the share of the pairs that turn in at most `tokens`; `previous`: the heads
     that look at the previous token, as layer, head, score, share of the fast pairs, and peak of the mean score.
@@ -171,6 +172,7 @@ def rope_scores(tokens: int = 256, n: int = 64) -> dict:
         scores = (z @ turns).real / z.abs().sum(dim=-1, keepdim=True)  # (L, H, n, far)
         counts = torch.bucketize(scores.argmax(dim=-1), torch.tensor(BELOW), right=True).flatten().bincount(minlength=len(BELOW))
         told |= {name: _rounded(scores[..., DISTANCES].mean(dim=(0, 1, 2))), f"{name} peaks": _rounded(counts / counts.sum())}
+        told[f"{name} falls"] = _rounded((scores[..., 0] - scores[..., 1000]).mean(dim=(1, 2)))  # (L,)
     return told
 
 

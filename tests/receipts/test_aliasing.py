@@ -215,6 +215,9 @@ def test_what_was_seen_in_a_trained_model():
     first, last = seen["distances"].index(0), seen["distances"].index(1000)
     assert seen["real"][first] - seen["real"][last] > 0.2
     assert abs(seen["scrambled"][first] - seen["scrambled"][last]) < 0.01
+    falls = [real - null for real, null in zip(seen["real falls"], seen["scrambled falls"], strict=True)]
+    mean, half = data.interval(falls)
+    assert len(falls) == 30 and mean - half > 0.2 and abs(mean - (seen["real"][first] - seen["real"][last])) < 0.01
     assert seen["below"][:3] == [1, 2, 16]
     assert 0.84 < sum(seen["real peaks"][:3]) < 0.89 and sum(seen["scrambled peaks"][:3]) < 0.08
     assert all(row[4] == 1 and row[3] > seen["fast"][1] for row in seen["previous"]) and len(seen["previous"]) == 7
@@ -235,5 +238,5 @@ def test_what_bases_did():
             elif (task, base) in {("lookup", "30"), ("copy", "1e+32")}:
                 assert high < 0
             else:
-                assert -0.01 < low and high < 0.01
+                assert low > -0.01 and high < 0.01
     assert all(run["all"] > 0.99 for task in runs for run in runs[task]["10000"])
