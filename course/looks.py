@@ -13,15 +13,16 @@ from torch.nn import functional as F
 from course import data, pretrained
 from course.attention_maps import distance_profile
 from course.attention_maps import all_maps, head_score, other_targets, p_of_maximum, previous_targets, sink_mass
+from course.attention_maps import FIRST
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
 from course.model import GPT
-from course.multi_head import induction_score, said_twice
-from course.position_rope import wavelengths
+from course.multi_head import induction_score, previous_score, said_twice
+from course.position_rope import rope_frequencies, wavelengths
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "first_tokens", "heads", "look", "neighbours", "previous_heads", "rope_pairs", "sinks"]
+__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "first_tokens", "heads", "look", "neighbours", "previous_heads", "rope_pairs", "rope_scores", "sinks"]
 
 MODEL = "smollm2-135m"
 WORDS = (" king", " London", " seven", " happy", " ran")
@@ -272,6 +273,62 @@ def previous_heads(tokens: int = 96, draws: int = 199) -> dict:
         }
     told["best"] = [[*divmod(int(k), model.config.n_heads), round(float(scores[k]), 3)] for k in best]
     return told | {"shuffled": _rounded(head_score(other, targets)[best])}
+DISTANCES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000]
+BELOW = [1, 2, 16, 128, 1024]
+
+
+@torch.no_grad()
+def rope_scores(tokens: int = 256, n: int = 64) -> dict:
+    """How the score of a query and a key of a text changes if the key is moved to distances 0 … 1,023, over all layers and heads.
+
+    For each head n pairs of tokens, the key's before the query's. `real`: the mean score at `distances`, each as a share of the
+    largest that its pairs of RoPE can give together; `scrambled`: the same with every pair's angle at distance 0 drawn anew;
+    `real falls` and `scrambled falls`: by how much it is lower at 1,000 than at 0, in each layer.
+    `real peaks` and `scrambled peaks`: the shares of scores that peak at a distance below each of `below`, and not below the one
+    before. `fast`: quartiles over heads of the share of the pairs that turn in at most `tokens`; `previous`: the heads
+    that look at the previous token, as layer, head, score, share of the fast pairs, and peak of the mean score.
+    """
+    model, generator = pretrained.load(MODEL), torch.Generator().manual_seed(0)
+    found, follows = _products(model, tokens, n, generator)  # (L, H, n, d_head / 2), (L, H)
+    omega = rope_frequencies(model.config.d_head, model.config.theta)
+    turns = torch.polar(torch.ones(1, dtype=torch.float64), omega[:, None] * torch.arange(BELOW[-1]))  # (d_head / 2, far)
+    fast = (found.abs()[..., 2 * math.pi / omega <= tokens].sum(dim=-1) / found.abs().sum(dim=-1)).mean(dim=-1)  # (L, H)
+    peaks = (found.mean(dim=2) @ turns).real.argmax(dim=-1)  # (L, H)
+    told = {"distances": DISTANCES, "below": BELOW, "fast": _rounded(torch.quantile(fast, fast.new_tensor([0.25, 0.5, 0.75])))}
+    told["previous"] = [
+        [layer, head, *_rounded(torch.stack([follows[layer, head], fast[layer, head]])), int(peaks[layer, head])]
+        for layer, head in (follows > 0.3).nonzero().tolist()
+    ]
+    anew = torch.polar(found.abs(), 2 * math.pi * torch.rand(found.shape, generator=generator, dtype=torch.float64))
+    for name, z in (("real", found), ("scrambled", anew)):
+        scores = (z @ turns).real / z.abs().sum(dim=-1, keepdim=True)  # (L, H, n, far)
+        counts = torch.bucketize(scores.argmax(dim=-1), torch.tensor(BELOW), right=True).flatten().bincount(minlength=len(BELOW))
+        told |= {name: _rounded(scores[..., DISTANCES].mean(dim=(0, 1, 2))), f"{name} peaks": _rounded(counts / counts.sum())}
+        told[f"{name} falls"] = _rounded((scores[..., 0] - scores[..., 1000]).mean(dim=(1, 2)))  # (L,)
+    return told
+
+
+def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Queries times conjugate keys of n pairs of tokens, not turned, as complex numbers (L, H, n, d_head / 2), and previous scores (L, H)."""
+    text = data.read("austen", 4 * 4 * tokens)
+    ids = torch.tensor([pretrained.tokenizer(MODEL).encode(text, errors="ignore")[:tokens]])
+    products, previous = [], []
+
+    def before(attention, given):
+        query, key, _ = attention.project(given[0], torch.zeros_like(given[1]))
+        key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)  # (1, H, T, d_head)
+        i = torch.randint(FIRST + 1, tokens, (n,), generator=generator)
+        j = FIRST + (torch.rand(n, generator=generator) * (i - FIRST)).long()  # FIRST ≤ j < i
+        q, k = (torch.complex(*x.double().chunk(2, dim=-1)) for x in (query[0, :, i], key[0, :, j]))  # (H, n, d_head / 2)
+        products.append(q * k.conj())
+
+    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
+    try:
+        look_at(model, ids, lambda layer, weights, stream: previous.append(previous_score(weights)[0]))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(products), torch.stack(previous)
 
 
 def _rounded(values: Tensor) -> list[float]:
@@ -281,4 +338,5 @@ def _rounded(values: Tensor) -> list[float]:
 LOOKS: dict[str, Callable[[], dict]] = {
     f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads, sinks)
     f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, first_tokens, previous_heads)
+    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, rope_scores)
 }
