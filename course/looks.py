@@ -11,9 +11,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from course import data, pretrained
-from course.attention_maps import distance_profile
-from course.attention_maps import all_maps, head_score, other_targets, p_of_maximum, previous_targets, sink_mass
-from course.attention_maps import FIRST
+from course.attention_maps import (
+    FIRST,
+    all_maps,
+    distance_profile,
+    head_score,
+    other_targets,
+    p_of_maximum,
+    previous_targets,
+    sink_mass,
+)
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
@@ -22,7 +29,21 @@ from course.multi_head import induction_score, previous_score, said_twice
 from course.position_rope import rope_frequencies, wavelengths
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["LOOKS", "MODEL", "cached_text", "context_loss", "decay_heads", "first_tokens", "heads", "look", "neighbours", "previous_heads", "rope_pairs", "rope_scores", "sinks"]
+__all__ = [
+    "LOOKS",
+    "MODEL",
+    "cached_text",
+    "context_loss",
+    "decay_heads",
+    "first_tokens",
+    "heads",
+    "look",
+    "neighbours",
+    "previous_heads",
+    "rope_pairs",
+    "rope_scores",
+    "sinks",
+]
 
 MODEL = "smollm2-135m"
 WORDS = (" king", " London", " seven", " happy", " ran")
@@ -273,6 +294,8 @@ def previous_heads(tokens: int = 96, draws: int = 199) -> dict:
         }
     told["best"] = [[*divmod(int(k), model.config.n_heads), round(float(scores[k]), 3)] for k in best]
     return told | {"shuffled": _rounded(head_score(other, targets)[best])}
+
+
 DISTANCES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000]
 BELOW = [1, 2, 16, 128, 1024]
 
@@ -336,7 +359,17 @@ def _rounded(values: Tensor) -> list[float]:
 
 
 LOOKS: dict[str, Callable[[], dict]] = {
-    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, decay_heads, sinks)
-    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, first_tokens, previous_heads)
-    f.__name__: f for f in (neighbours, heads, rope_pairs, context_loss, cached_text, rope_scores)
+    f.__name__: f
+    for f in (
+        neighbours,
+        heads,
+        rope_pairs,
+        context_loss,
+        cached_text,
+        first_tokens,
+        previous_heads,
+        rope_scores,
+        decay_heads,
+        sinks,
+    )
 }
