@@ -32,6 +32,12 @@ WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".g
 CONTAINERFILE = (ROOT / "Containerfile").read_text().replace("\\\n", " ").splitlines()
 
 
+def test_readme_names_the_chapters_that_there_are():
+    readme, stems = (ROOT / "README.md").read_text(encoding="utf-8"), [chapter.stem for chapter in find_chapters(ROOT)]
+    assert re.findall(r"\]\(source/(\w+)\)", readme) == stems
+    assert f"There are {len(stems)} chapters so far" in readme
+
+
 # ---------------------------------------------------------------- what is needed
 
 
