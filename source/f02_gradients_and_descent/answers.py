@@ -75,7 +75,7 @@ wrong(
 )
 wrong(
     "f02.steps",
-    77,
+    76,
     "A learning rate of 0.1 does not mean a factor of 0.9: the slope is 2x, so each step takes 0.2 x away.",
     see="by-hand",
 )
@@ -616,7 +616,7 @@ def all_entries_at_once(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "Your tolerance is a fixed number. For a loss in the millions rounding alone is larger; for one in millionths every error is smaller.",
+    "Your tolerance is a fixed number. For a loss in the millions rounding alone can be larger; for one in millionths every error is smaller.",
     see="trust-no-gradient-unchecked",
 )
 def fixed_tolerance(f, gradient, w):
