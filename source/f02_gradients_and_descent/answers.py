@@ -147,7 +147,7 @@ wrong(
 wrong(
     "f02.best_step",
     cell(ABUV + "best_step = (a**2 * u**2 + b**2 * v**2) / (a * u**2 + b * v**2)"),
-    "What counts is the curvature along the gradient (au, bv), not along the direction (u, v) to the bottom.",
+    "Above the line you are right. Below it belongs the curvature along the gradient (au, bv), not along (u, v), the way to the bottom.",
     see="descent-in-many-dimensions",
 )
 wrong(
