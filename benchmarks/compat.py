@@ -8,6 +8,7 @@ score of every cell; a test runs our side on a sample and compares. Exits with 1
 """
 
 import argparse
+import ast
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
+from itertools import accumulate
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -37,14 +39,28 @@ Scores = dict[str, dict[str, float | None]]  # by student and cell; None waits f
 def sources(chapter: Chapter) -> str:
     """The hash of what makes a class and its scores: nbgrader, the chapter's code, its answers.
 
-    The vocabulary of tests is not among them: where a change of it changes a score, the sample's differ.
+    The vocabulary of tests is not among them: where a change of it changes a score, the sample's differ. Nor are the sentences of
+    wrong answers, which only a student reads.
     """
     digest = hashlib.sha256(metadata.version("nbgrader").encode())
     for cell in chapter.notebook.cells:
         if cell.cell_type == "code":
             digest.update(json.dumps([cell.source, cell.metadata.get("nbgrader")], sort_keys=True).encode())
-    digest.update(chapter.answers.read_bytes())
+    digest.update(without_sentences(chapter.answers.read_text(encoding="utf-8")))
     return digest.hexdigest()[:16]
+
+
+def without_sentences(answers: str) -> bytes:
+    """The text of an answers.py, the sentence of each wrong answer left out: the last of what `wrong` is given in a row."""
+    lines = answers.encode().splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
+    calls = [
+        node for node in ast.walk(ast.parse(answers)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "wrong"
+    ]
+    left = answers.encode()
+    for said in sorted((call.args[-1] for call in calls), key=lambda node: -node.lineno):
+        left = left[: starts[said.lineno - 1] + said.col_offset] + left[starts[said.end_lineno - 1] + said.end_col_offset :]
+    return left
 
 
 def table(folder: Path, chapter: Chapter) -> Scores:

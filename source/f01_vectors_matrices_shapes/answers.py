@@ -676,7 +676,7 @@ def without_the_axis(X, v):
 
 @wrong(
     "f01.without",
-    "You divide by the lengths of the rows of X: c is ⟨x, v⟩ over ⟨v, v⟩.",
+    "You divide by the squared lengths of the rows of X: c is ⟨x, v⟩ over ⟨v, v⟩.",
     see="the-inner-product",
 )
 def divided_by_x(X, v):

@@ -75,7 +75,7 @@ wrong(
 )
 wrong(
     "f02.steps",
-    77,
+    76,
     "A learning rate of 0.1 does not mean a factor of 0.9: the slope is 2x, so each step takes 0.2 x away.",
     see="by-hand",
 )
@@ -147,7 +147,7 @@ wrong(
 wrong(
     "f02.best_step",
     cell(ABUV + "best_step = (a**2 * u**2 + b**2 * v**2) / (a * u**2 + b * v**2)"),
-    "What counts is the curvature along the gradient (au, bv), not along the direction (u, v) to the bottom.",
+    "Above the line you are right. Below it belongs the curvature along the gradient (au, bv), not along (u, v), the way to the bottom.",
     see="descent-in-many-dimensions",
 )
 wrong(
@@ -616,7 +616,7 @@ def all_entries_at_once(f, gradient, w):
 
 @wrong(
     "f02.checker",
-    "Your tolerance is a fixed number. For a loss in the millions rounding alone is larger; for one in millionths every error is smaller.",
+    "Your tolerance is a fixed number. For a loss in the millions rounding alone can be larger; for one in millionths every error is smaller.",
     see="trust-no-gradient-unchecked",
 )
 def fixed_tolerance(f, gradient, w):

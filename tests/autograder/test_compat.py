@@ -21,6 +21,11 @@ def test_the_record_is_of_todays_chapter(stem):
     assert RECORD[stem]["sources"] == compat.sources(CHAPTERS[stem]), f"run: python -m benchmarks.compat {stem.split('_')[0]}"
 
 
+def test_the_sentences_of_wrong_answers_are_no_source():
+    answers = '@wrong("a", "ü"\n    "said", see="x")\ndef f(): pass\n\n\nwrong("b", [1], "said", see="y")\n'
+    assert compat.without_sentences(answers) == b'@wrong("a", , see="x")\ndef f(): pass\n\n\nwrong("b", [1], , see="y")\n'
+
+
 def test_the_record_has_hundreds_of_submissions():
     assert sum(len(chapter["scores"]) for chapter in RECORD.values()) >= 240
 
