@@ -4,7 +4,7 @@ const CLOSED = -12;
 const HEADS = [
   ["14.3", "14.3: the same word, earlier"],
   ["25.4", "25.4: busy on some words"],
-  ["18.8", "18.8: nearly always idle"],
+  ["18.8", "18.8: nearly all on the first"],
   ["11.1", "11.1: mostly the word before"],
 ];
 

@@ -116,6 +116,9 @@ def test_no_sink_arose_in_the_small_models_and_a_drain_was_used():
     for arm in ("BOS", "plus one", "learned sink", "gate", "lr / 4", "lr × 3", "wd 0", "wd × 10"):
         mean, half = data.interval([end["marks"] for end in ends[arm]])
         assert mean + half < 0.03, arm
+    assert max(x for end in ends["BOS"] for layer in end["heads"] for x in layer) < 0.1  # no single head hides in the mean
+    mean, half = data.interval([end["marks"] - end["byte"] for end in ends["BOS"]])
+    assert mean - half > 0  # and yet more than the byte after it
     for arm in ("plus one", "learned sink"):
         mean, half = data.interval([end["nothing"] for end in ends[arm]])
         assert mean - half > even, arm
