@@ -1,4 +1,4 @@
-"""How attention falls with distance: curves that compete on held-out text, nulls, and small models with four bases.
+"""How attention falls with distance: curves that compete on held-out text, nulls, and small models with three bases.
 
     python experiments/decay_law.py            # a CPU, about ten minutes if it is idle; a GPU if there is one
     python experiments/decay_law.py --small    # a CPU, under a minute
