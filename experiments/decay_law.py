@@ -1,4 +1,4 @@
-"""How attention falls with distance: curves that compete on held-out text, nulls, and small models with four bases.
+"""How attention falls with distance: curves that compete on held-out text, nulls, and small models with three bases.
 
     python experiments/decay_law.py            # a CPU, about ten minutes if it is idle; a GPU if there is one
     python experiments/decay_law.py --small    # a CPU, under a minute
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from course import data  # noqa: E402
 from course.attention_maps import FIRST, distance_profile, look  # noqa: E402
 from course.checkpoint import load_gpt  # noqa: E402
-from course.decay_law import decay_fit, gains, gamma_pade, permuted_keys  # noqa: E402
+from course.decay_law import decay_fit, gains, gamma_pade, permuted_keys, shares  # noqa: E402
 from course.model import GPT, Config  # noqa: E402
 from course.multi_head import descend, next_token_loss  # noqa: E402
 from course.tokens import bpe_encode  # noqa: E402
@@ -100,6 +100,7 @@ def on_gpt(s: dict, device: str) -> dict:
         "R2": {k: round(float(v), 4) for k, v in fits.items() if k.startswith("R2")},
         "heads": {
             "exponent": [round(x, 3) for x in mean],
+            "mean log": rounded(shares(text.mean(dim=0), low, high) @ torch.arange(low, high + 1, dtype=torch.float64).log(), 3),
             "half": [round(x, 3) for x in half],
             "R2": rounded(decay_fit(text.mean(dim=0), low, high)["R2 of the power law"], 3),
             "sink": rounded(sinks.mean(dim=0), 4),
