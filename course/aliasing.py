@@ -80,7 +80,7 @@ def t_max(theta: float) -> float:
 
 
 def n_active(r: Tensor, d_head: int, theta: float = 10_000.0) -> Tensor:
-    """How many pairs have not made a turn at distance r, as a line in log r, from 0 to d_head / 2; formula ch14-active.
+    """About how many pairs have not made a turn at distance r, as a line in log r, from 0 to d_head / 2; formula ch14-active.
 
     r (...) positive → (...) float64.
 
@@ -94,7 +94,7 @@ def n_active(r: Tensor, d_head: int, theta: float = 10_000.0) -> Tensor:
 
 
 def count_active(r: Tensor, d_head: int, theta: float = 10_000.0) -> Tensor:
-    """How many pairs have a wavelength of r or more: r (...) → (...) int64, at most 1 below `n_active`."""
+    """How many pairs have a wavelength of r or more: r (...) → (...) int64, less than 1 below `n_active`."""
     return (wavelengths(d_head, theta) >= r.double()[..., None]).sum(dim=-1)
 
 
@@ -164,7 +164,8 @@ def copy_batch(B: int, generator: torch.Generator, T: int = 64, back: int = 10) 
 def lookup_batch(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """32 facts, a key and its value as one token, in any order, then the 32 keys in another: the answer at a key is its value.
 
-    → ids (B, 64) and answers (B, 64), −100 at the facts. Only the content says where to look, at any distance from 1 to 63.
+    → ids (B, 64) and answers (B, 64), −100 at the facts. Only the content says where to look, at any distance from 1 to 63; but
+    naming the commonest of the 32 values, without looking anything up, is right in 22 %.
     """
     keys = torch.rand(B, KEYS, generator=generator).argsort(dim=1)
     values = torch.randint(VALUES, (B, KEYS), generator=generator)

@@ -284,7 +284,7 @@ def those_that_turned(r, d_head, theta):
 
 @wrong(
     "ch14.active",
-    "Your count is the line rounded to the nearest whole number. The line is never below the true count, but often well above it.",
+    "Your count is the line rounded to the nearest whole number. The line is never below the true count, but often more than half a pair above it.",
     see="which-hands-have-turned",
 )
 def rounded_line(r, d_head, theta):

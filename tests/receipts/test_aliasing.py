@@ -240,3 +240,10 @@ def test_what_bases_did():
             else:
                 assert low > -0.01 and high < 0.01
     assert all(run["all"] > 0.99 for task in runs for run in runs[task]["10000"])
+    ids, _ = al.lookup_batch(256, torch.Generator().manual_seed(7))
+    counts = (ids[:, :32, None] % al.VALUES == torch.arange(al.VALUES)).sum(dim=1)  # (256, values)
+    floor = float((counts.max(dim=1).values / 32.0).mean())  # right answers of one that names the commonest value
+    assert 0.215 < floor < 0.225
+    assert all(run["all"] < floor for base in ("1.5", "10") for run in runs["lookup"][base])
+    said = al.trained("lookup", 10.0, 0, steps=300)(ids)[:, 32:, : al.VALUES].argmax(dim=-1)  # (256, 32)
+    assert float((counts.gather(1, said) == counts.max(dim=1, keepdim=True).values).double().mean()) > 0.7
