@@ -194,7 +194,7 @@ def head_score(weights: Tensor, targets: Tensor) -> Tensor:
 def other_targets(targets: Tensor, R: int, generator: torch.Generator, near: int | None = None) -> Tensor:
     """R patterns that could have been asked for instead: targets (T,) → (R, T).
 
-    A query that has a target gets another key at random, any of those before it, or one of the `near` last; all heads are scored
+    A query that has a target gets a key at random, any of those before it, or one of the `near` last; all heads are scored
     on the same patterns, which keeps what they have in common.
     """
     T = len(targets)

@@ -234,6 +234,7 @@ def test_attention_and_nearness_in_a_trained_model():
         assert mean - half > 0
     assert sum(row["first is most attended"] for row in rows) == 9
     assert max(row["first effect over largest"] for row in rows) < 0.02
+    assert all(row["effects"][0] < np.median(row["effects"][1:]) for row in rows)
 
 
 @pytest.mark.receipt("ch13-at-rest", "measured")
