@@ -41,6 +41,33 @@ wrong(
     see="one-map",
 )
 
+wrong(
+    "ch13.maps",
+    maps(2048, (32, 2, 32, 512, 512), 131328),
+    "The maps of both texts were counted, and the question is about one.",
+    see="one-map",
+)
+wrong(
+    "ch13.maps",
+    maps(1024, (2, 32, 32, 512, 512), 131328),
+    "A batch often comes first in a shape. Here another order was asked for.",
+    see="one-map",
+)
+wrong(
+    "ch13.maps",
+    maps(1024, (32, 2, 32, 512, 512), 131072),
+    "That is half of the square, which cuts through the diagonal. Each token sees itself in full.",
+    see="one-map",
+)
+wrong(
+    "ch13.maps",
+    maps(1024, (32, 2, 32, 512, 512), 1024 * 131328),
+    "You counted the weights of all maps of a text. The question is about one map.",
+    see="one-map",
+)
+
+equivalent("ch13.maps", "`seen = 512 * 513 / 2`", "a whole number as a float is the same number")
+
 # ---------------------------------------------------------------- ch13.sink
 
 
@@ -119,6 +146,63 @@ def even_without_itself(weights, start):
     return weights[..., start:, 0].mean(dim=-1), sum(1 / max(i, 1) for i in range(start, T)) / (T - start)
 
 
+@right("ch13.sink")
+def evenly_in_float32(weights, start):
+    T = weights.shape[-1]
+    counted = torch.arange(T) >= start
+    if not counted.any():
+        raise ValueError("no query is left")
+    return weights[..., counted, 0].mean(dim=-1), (1 / torch.arange(1, T + 1))[counted].mean().item()
+
+
+@wrong("ch13.sink", "The queries from start on were asked for. Yours begin one later.", see="the-first-token")
+def start_left_out(weights, start):
+    T = weights.shape[-1]
+    if start >= T:
+        raise ValueError("no query is left")
+    n = max(T - start - 1, 1)
+    return weights[..., start + 1 :, 0].sum(dim=-1) / n, sum(1 / (i + 1) for i in range(start + 1, T)) / n
+
+
+@wrong(
+    "ch13.sink",
+    "You took the mean over the leading axes as well. Each map has its own first column, and the mean of many is nobody's.",
+    see="an-average-is-nobodys-map",
+)
+def mean_of_all_maps(weights, start):
+    T = weights.shape[-1]
+    if start >= T:
+        raise ValueError("no query is left")
+    return weights[..., start:, 0].mean(), sum(1 / (i + 1) for i in range(start, T)) / (T - start)
+
+
+@wrong(
+    "ch13.sink",
+    "One over the mean length of the rows is not the mean of one over their lengths: short rows give the first token more.",
+    see="the-first-token",
+)
+def one_over_the_mean_length(weights, start):
+    T = weights.shape[-1]
+    if start >= T:
+        raise ValueError("no query is left")
+    return weights[..., start:, 0].mean(dim=-1), (T - start) / sum(i + 1 for i in range(start, T))
+
+
+@wrong(
+    "ch13.sink",
+    "Your even share spreads what is left in each row. What to compare with spreads a weight of 1, whatever the map does.",
+    see="the-first-token",
+)
+def evenly_what_the_row_has(weights, start):
+    T = weights.shape[-1]
+    if start >= T:
+        raise ValueError("no query is left")
+    shares = weights.sum(dim=-1) / torch.arange(1, T + 1)
+    return weights[..., start:, 0].mean(dim=-1), float(shares[..., start:].mean())
+
+
+equivalent("ch13.sink", "`T = weights.shape[-2]`", "a map has as many rows as columns")
+
 # ---------------------------------------------------------------- ch13.distance
 
 
@@ -185,6 +269,56 @@ def made_to_sum_to_one(weights, queries):
 )
 def positions_for_distances(weights, queries):
     return weights[..., queries, :].mean(dim=-2)[..., 1 : min(queries) + 1]
+
+
+@wrong("ch13.distance", "Your curve begins with the farthest key. Place 0 is the query itself.", see="position-and-distance")
+def farthest_first(weights, queries):
+    D = min(queries) - 1
+    return torch.stack([weights[..., i, i - D : i + 1] for i in queries]).mean(dim=0)
+
+
+@wrong("ch13.distance", "Distance 0 is missing: a token sees itself, and that weight counts, too.", see="position-and-distance")
+def without_itself(weights, queries):
+    at = torch.tensor(queries)
+    found = [weights[..., at, at - r].mean(dim=-1) for r in range(1, min(queries))]
+    return torch.stack(found, dim=-1) if found else weights[..., 0, :0]
+
+
+@wrong(
+    "ch13.distance",
+    "Only the smallest of the queries was used, and every later one with it. The list may have gaps.",
+    see="position-and-distance",
+)
+def all_from_the_smallest_on(weights, queries):
+    at = torch.arange(min(queries), weights.shape[-1])
+    return torch.stack([weights[..., at, at - r].mean(dim=-1) for r in range(min(queries))], dim=-1)
+
+
+@wrong(
+    "ch13.distance",
+    "The leading axes were averaged as well. Each map has a curve of its own.",
+    see="an-average-is-nobodys-map",
+)
+def one_curve_for_all(weights, queries):
+    at = torch.tensor(queries)
+    return torch.stack([weights[..., at, at - r].mean() for r in range(min(queries))])
+
+
+@wrong("ch13.distance", "You sorted the list that you were given, and its owner will be surprised.", see="position-and-distance")
+def sorts_the_list(weights, queries):
+    queries.sort()
+    D = queries[0] - 1
+    return torch.stack([weights[..., i, i - D : i + 1].flip(-1) for i in queries]).mean(dim=0)
+
+
+@wrong(
+    "ch13.distance",
+    "D was taken from the first query of the list. They come in any order.",
+    see="position-and-distance",
+)
+def first_of_the_list(weights, queries):
+    D = queries[0] - 1
+    return torch.stack([weights[..., i, i - D : i + 1].flip(-1) for i in queries]).mean(dim=0)
 
 
 # ---------------------------------------------------------------- ch13.null
@@ -286,6 +420,92 @@ def below_the_level(scores, null, level):
     return sorted(kept, key=lambda row: -float(scores[row[0], row[1]]))
 
 
+@wrong(
+    "ch13.null",
+    "The best head of its layer is the best of a few only. You looked for heads in all layers.",
+    see="a-head-with-a-name",
+)
+def best_of_a_layer(scores, null, level):
+    best, kept = null.amax(dim=2), []  # (R, L)
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            p = (1 + int((best[:, i] >= scores[i, j]).sum())) / (len(best) + 1)
+            kept += [(i, j, p)] if p <= level else []
+    return sorted(kept, key=lambda row: -float(scores[row[0], row[1]]))
+
+
+@wrong(
+    "ch13.null",
+    "You sorted by p. Heads that beat all draws share one p, whatever their scores.",
+    see="a-head-with-a-name",
+)
+def sorted_by_p(scores, null, level):
+    best, kept = null.flatten(1).amax(dim=1), []
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            p = (1 + int((best >= scores[i, j]).sum())) / (len(best) + 1)
+            kept += [(i, j, p)] if p <= level else []
+    return sorted(kept, key=lambda row: row[2])
+
+
+@wrong(
+    "ch13.null",
+    "Where scores are equal, your order is that of the model turned round.",
+    see="a-head-with-a-name",
+)
+def ties_turned_round(scores, null, level):
+    best, kept = null.flatten(1).amax(dim=1), []
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            p = (1 + int((best >= scores[i, j]).sum())) / (len(best) + 1)
+            kept += [(i, j, p)] if p <= level else []
+    return sorted(kept, key=lambda row: (float(scores[row[0], row[1]]), row), reverse=True)
+
+
+@wrong(
+    "ch13.null",
+    "Heads with equal scores are one entry to you, and only the last of them is in the list.",
+    see="a-head-with-a-name",
+)
+def one_head_for_each_score(scores, null, level):
+    best, kept = null.flatten(1).amax(dim=1), []
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            p = (1 + int((best >= scores[i, j]).sum())) / (len(best) + 1)
+            kept += [(i, j, p)] if p <= level else []
+    kept = {float(scores[i, j]): (i, j, p) for i, j, p in kept}
+    return [kept[score] for score in sorted(kept, reverse=True)]
+
+
+@wrong(
+    "ch13.null",
+    "You took the p of each head's own draws times the number of heads. That bound ignores what the heads have in common, and needs many draws.",
+    see="a-head-with-a-name",
+)
+def times_the_number_of_heads(scores, null, level):
+    kept = []
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            p = min(1.0, scores.numel() * (1 + int((null[:, i, j] >= scores[i, j]).sum())) / (len(null) + 1))
+            kept += [(i, j, p)] if p <= level else []
+    return sorted(kept, key=lambda row: -float(scores[row[0], row[1]]))
+
+
+@wrong(
+    "ch13.null",
+    "You overwrote the scores that you were given, to find the next best. Whoever called has lost them.",
+    see="a-head-with-a-name",
+)
+def best_crossed_out(scores, null, level):
+    best, kept = null.flatten(1).amax(dim=1), []
+    for _ in range(scores.numel()):
+        i, j = divmod(int(scores.argmax()), scores.shape[1])
+        p = (1 + int((best >= scores[i, j]).sum())) / (len(best) + 1)
+        kept += [(i, j, p)] if p <= level else []
+        scores[i, j] = -torch.inf
+    return kept
+
+
 equivalent(
     "ch13.null",
     "`best, (L, H) = (null.flatten(1).amax(dim=-1), scores.shape)`",
@@ -364,6 +584,67 @@ def sum_of_sizes(weights, value, W_o):
     return weights * ((others - value) @ W_o).abs().sum(dim=-1)
 
 
+@wrong(
+    "ch13.effect",
+    "You turned the output projection round. Its rows belong to the head, its columns to the stream.",
+    see="what-a-weight-brings",
+)
+def projection_turned_round(weights, value, W_o):
+    others = (value.sum(dim=0) - value) / (len(value) - 1)
+    return weights * ((others - value) @ W_o.mT).norm(dim=-1)
+
+
+@wrong(
+    "ch13.effect",
+    "The other values were averaged by their weights. Their plain mean was asked for.",
+    see="what-a-weight-brings",
+)
+def mean_by_weight(weights, value, W_o):
+    total, mass = weights @ value, weights.sum()
+    others = (total - weights[:, None] * value) / (mass - weights)[:, None]
+    return weights * ((others - value) @ W_o).norm(dim=-1)
+
+
+@wrong("ch13.effect", "That is the square of a length.", see="what-a-weight-brings")
+def squares(weights, value, W_o):
+    others = (value.sum(dim=0) - value) / (len(value) - 1)
+    return (weights[:, None] * (others - value) @ W_o).square().sum(dim=-1)
+
+
+@wrong(
+    "ch13.effect",
+    "You compared two lengths. A vector can turn without becoming longer: ask for the length of the difference.",
+    see="what-a-weight-brings",
+)
+def difference_of_lengths(weights, value, W_o):
+    others = (value.sum(dim=0) - value) / (len(value) - 1)
+    before = weights @ value @ W_o
+    return ((before + weights[:, None] * (others - value) @ W_o).norm(dim=-1) - before.norm()).abs()
+
+
+@wrong(
+    "ch13.effect",
+    "Each replaced value stayed replaced when the next one's turn came. Only one is to change at a time.",
+    see="what-a-weight-brings",
+)
+def one_after_the_other(weights, value, W_o):
+    before, value, found = weights @ value @ W_o, value.clone(), []
+    for j in range(len(value)):
+        value[j] = torch.cat([value[:j], value[j + 1 :]]).mean(dim=0)
+        found.append((weights @ value @ W_o - before).norm())
+    return torch.stack(found)
+
+
+@wrong(
+    "ch13.effect",
+    "You made the weights sum to one. They were to stay as they are.",
+    see="what-a-weight-brings",
+)
+def weights_made_whole(weights, value, W_o):
+    others = (value.sum(dim=0) - value) / (len(value) - 1)
+    return weights / weights.sum() * ((others - value) @ W_o).norm(dim=-1)
+
+
 equivalent(
     "ch13.effect",
     "`return (weights[:, None] * (others - value) @ W_o).norm(dim=1)`",
@@ -437,6 +718,44 @@ def the_same_places_always(T, seen, cause):
 )
 def too_little_weight_for_many(T, seen, cause):
     query, key, value = torch.tensor([[4.0]]), torch.zeros(T, 1), torch.zeros(T, 1)
+    key[seen] = 1.0
+    other = next(j for j in range(T) if j not in (seen, cause))
+    value[cause], value[other] = 1000.0, -1000.0
+    return query, key, value
+
+
+@wrong(
+    "ch13.fidelity",
+    "The place next to cause may be that of seen, and then the seen token has a value that is missed.",
+    see="what-a-weight-brings",
+)
+def counterweight_next_to_cause(T, seen, cause):
+    query, key, value = torch.tensor([[6.0]]), torch.zeros(T, 1), torch.zeros(T, 1)
+    key[seen] = 1.0
+    value[cause], value[(cause + 1) % T] = 1000.0, -1000.0
+    return query, key, value
+
+
+@wrong(
+    "ch13.fidelity",
+    "Your scores are divided by the root of the width, and in so wide a head too little is left of them.",
+    see="what-a-weight-brings",
+)
+def wide_and_weak(T, seen, cause):
+    query, key, value = torch.zeros(1, 16), torch.zeros(T, 16), torch.zeros(T, 1)
+    query[0, 0], key[seen, 0] = 6.0, 1.0
+    other = next(j for j in range(T) if j not in (seen, cause))
+    value[cause], value[other] = 1000.0, -1000.0
+    return query, key, value
+
+
+@wrong(
+    "ch13.fidelity",
+    "The weight on seen is so near to one that the value of cause is too small for what is left.",
+    see="what-a-weight-brings",
+)
+def nothing_left_for_cause(T, seen, cause):
+    query, key, value = torch.tensor([[10.0]]), torch.zeros(T, 1), torch.zeros(T, 1)
     key[seen] = 1.0
     other = next(j for j in range(T) if j not in (seen, cause))
     value[cause], value[other] = 1000.0, -1000.0
