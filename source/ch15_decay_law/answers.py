@@ -679,8 +679,22 @@ wrong(
 
 # ---------------------------------------------------------------- changes that make no difference
 
+equivalent(
+    "ch15.slope",
+    "`return (gamma, 'A' if gamma <= 1 else 'B')`",
+    "an exponent that is 1 to the last bit comes of no logarithms; rounding decides there",
+)
 equivalent("ch15.null", "`sums = inverse.flip(…).cumsum(…).flip(…)`", "the only axis of a vector is its first and its last")
 equivalent("ch15.maxent", "`low, high = (…)`", "any interval that holds the exponents from −5 to 5 will do")
+for halvings in ("199", "201", "400"):
+    equivalent("ch15.maxent", f"`for _ in range({halvings}):`", "the interval has shrunk to one float long before")
+equivalent(
+    "ch15.maxent",
+    "`if float((-middle * log_r).softmax(0) @ log_r) >= target:`",
+    "where the mean is right, either half of the interval ends there",
+)
+for changed in ("return (-middle * log_r).softmax(-1)", "if float((-middle * log_r).softmax(-1) @ log_r) > target:"):
+    equivalent("ch15.maxent", f"`{changed}`", "the only axis of a vector is its first and its last")
 equivalent("ch15.heldout", "`left, right = (…)`", "any interval that holds the multipliers from −4 to 4 will do")
 equivalent(
     "ch15.heldout",
@@ -691,4 +705,31 @@ equivalent(
     "ch15.heldout",
     "`return p_test @ (-eta * f).log_softmax(0) + math.log(len(f))`",
     "a tensor with one number counts as a number",
+)
+for halvings in ("99", "101", "200"):
+    equivalent("ch15.heldout", f"`for _ in range({halvings}):`", "the interval has shrunk to one float long before")
+equivalent(
+    "ch15.heldout",
+    "`if float((-eta * f).softmax(0) @ f) >= float(p @ f):`",
+    "where the mean is right, either half of the interval ends there",
+)
+equivalent(
+    "ch15.heldout",
+    "`if float((-eta * f).softmax(-1) @ f) > float(p @ f):`",
+    "the only axis of a vector is its first and its last",
+)
+equivalent(
+    "ch15.heldout",
+    "`p, p_test = (x[low:high + 1].double() / x[low:high + 1].sum() for x in (train, test))`",
+    "a sum of a few float32 weights is right to seven digits, and the task asks for six places",
+)
+equivalent(
+    "ch15.tool",
+    "`return {'gamma_pade': gamma_pade, 'gamma_obs': gamma_obs, 'phase': phase, 'valid': T <= math.sqrt(2) * theta, …}`",
+    "the root of 2 is irrational: no length and base are equal there",
+)
+equivalent(
+    "ch15.tool",
+    "`return {…'possible': -1 <= gamma_obs < 1}`",
+    "an exponent that is −1 to the last bit comes of no logarithms; rounding decides there",
 )
