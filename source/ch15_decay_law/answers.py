@@ -133,7 +133,7 @@ def one_pair_for_each_distance(d, A):
 
 
 @wrong("ch15.slope", "Computed in float32, which has seven digits.", see="a-line-through-logarithms")
-def in_single_precision(d, A):
+def with_seven_digits(d, A):
     x, y = d[A > 0].float().log(), A[A > 0].float().log()
     x = x - x.mean()
     gamma = -float((x * y).sum() / (x * x).sum())
@@ -559,6 +559,13 @@ def with_the_cayley_map(theta, T, A):
     gamma, phase = fit_gamma(torch.arange(1, A.numel() + 1), A)  # noqa: F821
     pade = (1 - x) / (1 + x)
     return {"phase": phase, "gamma_obs": gamma, "gamma_pade": pade, "valid": pade > 0, "possible": abs(gamma) < 1}
+
+
+@right("ch15.tool")
+def with_the_closed_form_of_the_course(theta, T, A):
+    gamma, phase = fit_gamma(torch.arange(1, len(A) + 1), A)  # noqa: F821
+    pade = decay_law.gamma_pade(theta, T)  # noqa: F821
+    return {"gamma_pade": pade, "gamma_obs": gamma, "phase": phase, "valid": pade > 0, "possible": -1 < gamma < 1}
 
 
 _REPORT = """
