@@ -90,6 +90,71 @@ def through_the_origin(d, A):
     return gamma, "A" if gamma < 1 else "B"
 
 
+@right("ch15.slope")
+def by_numpy_with_its_own_float(d, A):
+    keep = A > 0
+    gamma = -np.polyfit(np.log(d[keep].double().numpy()), np.log(A[keep].double().numpy()), 1)[0]
+    return gamma, "A" if gamma < 1 else "B"
+
+
+@wrong(
+    "ch15.slope",
+    "The phase goes by the size of the exponent without its sign, so a steep rise counts as a steep fall.",
+    see="a-line-through-logarithms",
+)
+def phase_without_the_sign(d, A):
+    x, y = d[A > 0].double().log(), A[A > 0].double().log()
+    x = x - x.mean()
+    gamma = -float((x * y).sum() / (x * x).sum())
+    return gamma, "A" if abs(gamma) < 1 else "B"
+
+
+@wrong(
+    "ch15.slope",
+    "Small weights were left out as if they were zeros. However small, a positive weight has a logarithm.",
+    see="a-line-through-logarithms",
+)
+def small_weights_left_out(d, A):
+    x, y = d[A > 1e-12].double().log(), A[A > 1e-12].double().log()
+    x = x - x.mean()
+    gamma = -float((x * y).sum() / (x * x).sum())
+    return gamma, "A" if gamma < 1 else "B"
+
+
+@wrong(
+    "ch15.slope",
+    "Pairs at the same distance replaced each other, as keys of a dict do. Each pair counts.",
+    see="a-line-through-logarithms",
+)
+def one_pair_for_each_distance(d, A):
+    kept = {x: y for x, y in zip(d.tolist(), A.tolist(), strict=True) if y > 0}
+    slope = np.polyfit([math.log(x) for x in kept], [math.log(y) for y in kept.values()], 1)[0]
+    return float(-slope), "B" if slope < -1 else "A"
+
+
+@wrong("ch15.slope", "Computed in float32, which has seven digits.", see="a-line-through-logarithms")
+def with_seven_digits(d, A):
+    x, y = d[A > 0].float().log(), A[A > 0].float().log()
+    x = x - x.mean()
+    gamma = -float((x * y).sum() / (x * x).sum())
+    return gamma, "A" if gamma < 1 else "B"
+
+
+@wrong(
+    "ch15.slope",
+    "What is not positive was marked in the caller's own tensor. Work on a copy or a selection.",
+    see="a-line-through-logarithms",
+)
+def marks_the_zeros_in_place(d, A):
+    if A.is_floating_point():
+        A[A <= 0] = math.nan
+    keep = (A > 0) & ~A.isnan()
+    x, y = d[keep].double().log(), A[keep].double().log()
+    x = x - x.mean()
+    gamma = -float((x * y).sum() / (x * x).sum())
+    return gamma, "A" if gamma < 1 else "B"
+
+
 # ---------------------------------------------------------------- ch15.null
 
 
@@ -161,6 +226,16 @@ def in_single_precision(T, start):
     inverse = 1 / torch.arange(1, T + 1, dtype=torch.float32)
     first = torch.arange(T).clamp_min(start - 1)
     return (inverse.flip(0).cumsum(0).flip(0)[first] / (T - first)).double()
+
+
+@wrong(
+    "ch15.null",
+    "One number of queries was used at all distances. Beyond `start` every further distance loses one.",
+    see="what-even-attention-gives",
+)
+def the_same_count_everywhere(T, start):
+    inverse = 1 / torch.arange(1, T + 1, dtype=torch.float64)
+    return inverse.flip(0).cumsum(0).flip(0)[torch.arange(T).clamp_min(start - 1)] / (T - start + 1)
 
 
 # ---------------------------------------------------------------- ch15.maxent
@@ -412,6 +487,62 @@ def only_curves_that_fall(train, test, low, high):
     return tuple(found)
 
 
+@wrong(
+    "ch15.heldout",
+    "Your search ends before the steepest curves that the task allows.",
+    see="from-weights-to-shares",
+)
+def not_steep_enough(train, test, low, high):
+    r = torch.arange(low, high + 1, dtype=torch.float64)
+    p, p_test = (x[low : high + 1].double() / x[low : high + 1].double().sum() for x in (train, test))
+    found = []
+    for f in (r.log(), r):
+        left, right = -3.0, 3.0
+        for _ in range(100):
+            eta = (left + right) / 2
+            left, right = (eta, right) if float((-eta * f).softmax(0) @ f) > float(p @ f) else (left, eta)
+        found.append(float(p_test @ (-eta * f).log_softmax(0)) + math.log(len(f)))
+    return tuple(found)
+
+
+@wrong(
+    "ch15.heldout",
+    "e^(−η r) overflows at long distances. Subtract the largest exponent first, as log-softmax does.",
+    see="from-weights-to-shares",
+)
+def overflows(train, test, low, high):
+    r = torch.arange(low, high + 1, dtype=torch.float64)
+    p, p_test = (x[low : high + 1].double() / x[low : high + 1].double().sum() for x in (train, test))
+    found = []
+    for f in (r.log(), r):
+        left, right = -4.0, 4.0
+        for _ in range(100):
+            eta = (left + right) / 2
+            q = (-eta * f).exp() / (-eta * f).exp().sum()
+            left, right = (eta, right) if float(q @ f) > float(p @ f) else (left, eta)
+        found.append(float((p_test * q.log()).sum()) + math.log(len(f)))
+    return tuple(found)
+
+
+@wrong(
+    "ch15.heldout",
+    "You took the logarithm of the weights themselves, and a weight of 0 has none. The score asks for that of the curve only.",
+    see="what-goes-wrong-in-practice",
+)
+def logarithm_of_a_weight(train, test, low, high):
+    r = torch.arange(low, high + 1, dtype=torch.float64)
+    p, p_test = (x[low : high + 1].double() / x[low : high + 1].double().sum() for x in (train, test))
+    found = []
+    for f in (r.log(), r):
+        left, right = -20.0, 20.0
+        for _ in range(100):
+            eta = (left + right) / 2
+            left, right = (eta, right) if float((-eta * f).softmax(0) @ f) > float(p @ f) else (left, eta)
+        kl = (p_test * (p_test.log() - (-eta * f).log_softmax(0))).sum()
+        found.append(float((p_test * p_test.log()).sum() - kl) + math.log(len(f)))
+    return tuple(found)
+
+
 # ---------------------------------------------------------------- ch15.guess
 
 right("ch15.guess", "none")
@@ -428,6 +559,13 @@ def with_the_cayley_map(theta, T, A):
     gamma, phase = fit_gamma(torch.arange(1, A.numel() + 1), A)  # noqa: F821
     pade = (1 - x) / (1 + x)
     return {"phase": phase, "gamma_obs": gamma, "gamma_pade": pade, "valid": pade > 0, "possible": abs(gamma) < 1}
+
+
+@right("ch15.tool")
+def with_the_closed_form_of_the_course(theta, T, A):
+    gamma, phase = fit_gamma(torch.arange(1, len(A) + 1), A)  # noqa: F821
+    pade = decay_law.gamma_pade(theta, T)  # noqa: F821
+    return {"gamma_pade": pade, "gamma_obs": gamma, "phase": phase, "valid": pade > 0, "possible": -1 < gamma < 1}
 
 
 _REPORT = """
@@ -482,6 +620,12 @@ wrong(
 )
 wrong(
     "ch15.tool",
+    _report(possible="gamma_obs < 1"),
+    "The closed form has a lower bound as well.",
+    see="a-closed-form-of-the-base",
+)
+wrong(
+    "ch15.tool",
     _report(pade="(2 * theta - T) / (2 * theta + T)"),
     "The root of 2 is missing in the closed form.",
     see="a-closed-form-of-the-base",
@@ -527,15 +671,37 @@ wrong(
     see="a-sum-that-always-fits",
 )
 
+wrong(
+    "ch15.honest",
+    honest(-21.4, 27.3, "ace"),
+    "These are percent. A share of the whole is a number like 0.1.",
+    see="a-sum-that-always-fits",
+)
+wrong(
+    "ch15.honest",
+    honest(-0.214, 0.273, "bd"),
+    "You listed what the gap does support. The others are asked for.",
+    see="a-sum-that-always-fits",
+)
+
 # ---------------------------------------------------------------- changes that make no difference
 
 equivalent(
     "ch15.slope",
-    "`x, y = (d[keep].double().log(), A[keep].log())`",
-    "weights in float32 keep their seven digits in a logarithm of float32",
+    "`return (gamma, 'A' if gamma <= 1 else 'B')`",
+    "an exponent that is 1 to the last bit comes of no logarithms; rounding decides there",
 )
 equivalent("ch15.null", "`sums = inverse.flip(…).cumsum(…).flip(…)`", "the only axis of a vector is its first and its last")
 equivalent("ch15.maxent", "`low, high = (…)`", "any interval that holds the exponents from −5 to 5 will do")
+for halvings in ("199", "201", "400"):
+    equivalent("ch15.maxent", f"`for _ in range({halvings}):`", "the interval has shrunk to one float long before")
+equivalent(
+    "ch15.maxent",
+    "`if float((-middle * log_r).softmax(0) @ log_r) >= target:`",
+    "where the mean is right, either half of the interval ends there",
+)
+for changed in ("return (-middle * log_r).softmax(-1)", "if float((-middle * log_r).softmax(-1) @ log_r) > target:"):
+    equivalent("ch15.maxent", f"`{changed}`", "the only axis of a vector is its first and its last")
 equivalent("ch15.heldout", "`left, right = (…)`", "any interval that holds the multipliers from −4 to 4 will do")
 equivalent(
     "ch15.heldout",
@@ -546,4 +712,31 @@ equivalent(
     "ch15.heldout",
     "`return p_test @ (-eta * f).log_softmax(0) + math.log(len(f))`",
     "a tensor with one number counts as a number",
+)
+for halvings in ("99", "101", "200"):
+    equivalent("ch15.heldout", f"`for _ in range({halvings}):`", "the interval has shrunk to one float long before")
+equivalent(
+    "ch15.heldout",
+    "`if float((-eta * f).softmax(0) @ f) >= float(p @ f):`",
+    "where the mean is right, either half of the interval ends there",
+)
+equivalent(
+    "ch15.heldout",
+    "`if float((-eta * f).softmax(-1) @ f) > float(p @ f):`",
+    "the only axis of a vector is its first and its last",
+)
+equivalent(
+    "ch15.heldout",
+    "`p, p_test = (x[low:high + 1].double() / x[low:high + 1].sum() for x in (train, test))`",
+    "a sum of a few float32 weights is right to seven digits, and the task asks for six places",
+)
+equivalent(
+    "ch15.tool",
+    "`return {'gamma_pade': gamma_pade, 'gamma_obs': gamma_obs, 'phase': phase, 'valid': T <= math.sqrt(2) * theta, …}`",
+    "the root of 2 is irrational: no length and base are equal there",
+)
+equivalent(
+    "ch15.tool",
+    "`return {…'possible': -1 <= gamma_obs < 1}`",
+    "an exponent that is −1 to the last bit comes of no logarithms; rounding decides there",
 )
