@@ -84,6 +84,59 @@ def gate_turned_round(scores, none):
     return torch.sigmoid(none - total)[..., None] * scores.softmax(dim=-1)
 
 
+@right("ch17.drain")
+def gate_of_rows_that_see_something(scores, none):
+    hidden = torch.isneginf(scores).all(dim=-1, keepdim=True)
+    seen = torch.where(hidden, 0.0, scores)
+    weights = torch.sigmoid(seen.logsumexp(dim=-1) - none)[..., None] * seen.softmax(dim=-1)
+    return torch.where(hidden, 0.0, weights)
+
+
+@wrong(
+    "ch17.drain",
+    "The weights are right. Of a row that is hidden as a whole the gradients are not: its own logarithm is −∞, "
+    "and on the way back −∞ is taken from −∞.",
+    see="what-goes-wrong-in-practice",
+)
+def logarithm_of_a_hidden_row(scores, none):
+    total = torch.logaddexp(scores.logsumexp(dim=-1), none)
+    return (scores - total[..., None]).exp()
+
+
+@wrong(
+    "ch17.drain",
+    "You replaced nan by zero in the weights of a hidden row. The gradients still go through what was not a number.",
+    see="what-goes-wrong-in-practice",
+)
+def nan_to_zero(scores, none):
+    gate = torch.sigmoid(scores.logsumexp(dim=-1) - none)
+    return (gate[..., None] * scores.softmax(dim=-1)).nan_to_num(nan=0.0)
+
+
+@wrong(
+    "ch17.drain",
+    "You hide a key by a score of −10,000. Where the scores are themselves that small, it is a key among others.",
+    see="a-place-for-nothing",
+)
+def hides_by_a_small_number(scores, none):
+    scores = scores.masked_fill(torch.isneginf(scores), -1e4)
+    column = none.expand(scores.shape[:-1])[..., None]
+    return torch.cat([scores, column], dim=-1).softmax(dim=-1)[..., :-1]
+
+
+@wrong(
+    "ch17.drain",
+    "Your denominator overflows where the logit of nothing is far above the scores. One over infinity is a right zero, "
+    "but its gradient is nan.",
+    see="what-goes-wrong-in-practice",
+)
+def overflows_on_the_way_back(scores, none):
+    top = scores.amax(dim=-1, keepdim=True)
+    top = torch.where(torch.isneginf(top), 0.0, top).detach()
+    powers = (scores - top).exp()
+    return powers / ((none[..., None] - top).exp() + powers.sum(dim=-1, keepdim=True))
+
+
 # ---------------------------------------------------------------- ch17.guess
 
 right("ch17.guess", "none of them")
@@ -173,6 +226,42 @@ def no_scale(query, key, value, keys, values, window, first):
     return torch.einsum("bn,bnd->bd", weights, values), keys, values
 
 
+@wrong(
+    "ch17.stream",
+    "With a window of one your slice starts at −0, which is the start of the sequence: nothing is forgotten.",
+    see="cut-the-first-token-away",
+)
+def slice_from_minus_zero(query, key, value, keys, values, window, first):
+    if keys.shape[1] >= window + first:
+        keys, values = (torch.cat([each[:, :first], each[:, -(window - 1) :]], dim=1) for each in (keys, values))
+    keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
+    weights = (torch.einsum("bd,bnd->bn", query, keys) * query.shape[-1] ** -0.5).softmax(-1)
+    return torch.einsum("bn,bnd->bd", weights, values), keys, values
+
+
+@wrong(
+    "ch17.stream",
+    "You forget a row as soon as there are more than the window holds; the first tokens have their places beside it.",
+    see="cut-the-first-token-away",
+)
+def forgets_too_soon(query, key, value, keys, values, window, first):
+    keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
+    if keys.shape[1] > window:
+        keys, values = (torch.cat([each[:, :first], each[:, first + 1 :]], dim=1) for each in (keys, values))
+    weights = (torch.einsum("bd,bnd->bn", query, keys) * query.shape[-1] ** -0.5).softmax(-1)
+    return torch.einsum("bn,bnd->bd", weights, values), keys, values
+
+
+@wrong("ch17.stream", "The weights were made while the old rows still had their share.", see="cut-the-first-token-away")
+def forgets_after_the_softmax(query, key, value, keys, values, window, first):
+    keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
+    weights = (torch.einsum("bd,bnd->bn", query, keys) * query.shape[-1] ** -0.5).softmax(-1)
+    place = torch.arange(keys.shape[1])
+    kept = (place < first) | (place >= keys.shape[1] - window)
+    keys, values = keys[:, kept], values[:, kept]
+    return torch.einsum("bn,bnd->bd", weights[:, kept], values), keys, values
+
+
 # ---------------------------------------------------------------- ch17.control
 
 
@@ -244,6 +333,47 @@ def rate_for_power(query, key, theta, factor):
     T = torch.arange(query.shape[1])
     weights = causal_weights(*(rope(each, T, factor * theta) for each in (query, key)))
     return float(decay_fit(distance_profile(weights).mean(dim=0))["rate"]), float(sinks.sink_mass(weights).mean())
+
+
+@wrong("ch17.control", "You divided the base by the factor.", see="one-model-another-base")
+def divides_the_base(query, key, theta, factor):
+    T = torch.arange(query.shape[1])
+    weights = causal_weights(*(rope(each, T, theta / factor) for each in (query, key)))
+    return float(decay_fit(distance_profile(weights).mean(dim=0))["power"]), float(sinks.sink_mass(weights).mean())
+
+
+@wrong(
+    "ch17.control",
+    "You count one query too many in the sink mass: a tenth of the text is rounded up.",
+    see="a-head-that-looks-at-the",
+)
+def tenth_rounded_down(query, key, theta, factor):
+    T = query.shape[1]
+    weights = causal_weights(*(rope(each, torch.arange(T), factor * theta) for each in (query, key)))
+    return float(decay_fit(distance_profile(weights).mean(dim=0))["power"]), float(weights[:, T // 10 :, 0].mean())
+
+
+@wrong(
+    "ch17.control",
+    "Your profile is of all keys and queries, so that the sink bends the slope.",
+    see="what-goes-wrong-in-practice",
+)
+def profile_with_the_sink(query, key, theta, factor):
+    T = query.shape[1]
+    weights = causal_weights(*(rope(each, torch.arange(T), factor * theta) for each in (query, key)))
+    profile = torch.stack([weights.diagonal(-r, 1, 2).mean() for r in range(T // 2)])
+    return float(decay_fit(profile)["power"]), float(sinks.sink_mass(weights).mean())
+
+
+@wrong(
+    "ch17.control",
+    "You turned what had been turned: the old base is still in the scores.",
+    see="one-model-another-base",
+)
+def turned_twice(query, key, theta, factor):
+    T = torch.arange(query.shape[1])
+    weights = causal_weights(*(rope(rope(each, T, theta), T, factor * theta) for each in (query, key)))
+    return float(decay_fit(distance_profile(weights).mean(dim=0))["power"]), float(sinks.sink_mass(weights).mean())
 
 
 # ---------------------------------------------------------------- ch17.independence
@@ -351,6 +481,73 @@ def zero_for_constants(x, y):
     return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
+@wrong(
+    "ch17.independence",
+    "Pairs that lie near a line are not on it: your bound for a line is too wide.",
+    see="no-correlation-is-not-independence",
+)
+def nearly_a_line(x, y):
+    if x.min() == x.max() or y.min() == y.max():
+        raise ValueError("constant")
+    a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
+    r = float(a @ b / (a.norm() * b.norm()))
+    if abs(r) > 0.9999:
+        return (math.copysign(1.0, r),) * 3
+    half = 1.96 / math.sqrt(len(x) - 3)
+    return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+@wrong(
+    "ch17.independence",
+    "Whether a series varies does not depend on its unit: your bound for a spread of nothing does.",
+    see="no-correlation-is-not-independence",
+)
+def bound_with_a_unit(x, y):
+    if x.std() < 1e-6 or y.std() < 1e-6:
+        raise ValueError("constant")
+    a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
+    r = float(a @ b / (a.norm() * b.norm()))
+    if abs(r) > 1 - 1e-12:
+        return (math.copysign(1.0, r),) * 3
+    half = 1.96 / math.sqrt(len(x) - 3)
+    return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+@wrong(
+    "ch17.independence",
+    "You take the product of two means from the mean of products. After a large shift both are large, "
+    "and rounding eats their difference.",
+    see="no-correlation-is-not-independence",
+)
+def difference_of_large_means(x, y):
+    if x.min() == x.max() or y.min() == y.max():
+        raise ValueError("constant")
+    x, y = x.double(), y.double()
+    both = (x * y).mean() - x.mean() * y.mean()
+    spread = (x.square().mean() - x.mean() ** 2).abs().sqrt() * (y.square().mean() - y.mean() ** 2).abs().sqrt()
+    r = max(min(float(both / spread.clamp_min(1e-300)), 1.0), -1.0)
+    if abs(r) > 1 - 1e-12:
+        return (math.copysign(1.0, r),) * 3
+    half = 1.96 / math.sqrt(len(x) - 3)
+    return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
+@wrong(
+    "ch17.independence",
+    "The spread of equal numbers, when computed, need not be exactly zero: their mean is rounded.",
+    see="no-correlation-is-not-independence",
+)
+def exactly_zero(x, y):
+    a, b = x.double() - x.double().mean(), y.double() - y.double().mean()
+    if a.norm() == 0 or b.norm() == 0:
+        raise ValueError("constant")
+    r = float(a @ b / (a.norm() * b.norm()))
+    if abs(r) > 1 - 1e-12:
+        return (math.copysign(1.0, r),) * 3
+    half = 1.96 / math.sqrt(len(x) - 3)
+    return r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+
+
 # ---------------------------------------------------------------- ch17.models
 
 right("ch17.models", {"models": 77, "smallest": 0.07})
@@ -378,6 +575,26 @@ wrong(
     "Four models halve the difference that one model would see.",
     see="no-correlation-is-not-independence",
 )
+
+wrong(
+    "ch17.models",
+    {"models": 61, "smallest": 0.0622},
+    "Those are the quantiles of a test that looks to one side only.",
+    see="no-correlation-is-not-independence",
+)
+wrong(
+    "ch17.models",
+    {"models": 154, "smallest": 0.099},
+    "You planned for two groups of models. Here each model is its own control, and its change is what is measured.",
+    see="no-correlation-is-not-independence",
+)
+wrong(
+    "ch17.models",
+    {"models": 77, "smallest": 0.035},
+    "The root of n is missing: a spread falls with the root of the number of models, not with the number.",
+    see="no-correlation-is-not-independence",
+)
+
 
 # ---------------------------------------------------------------- ch17.axes
 
