@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course import attention_maps
 from course.attention_maps import distance_profile, look
 from course.decay_law import decay_fit
 from course.model import GPT, KVCache
@@ -34,16 +35,14 @@ __all__ = [
 # ---------------------------------------------------------------- weights that must go somewhere
 
 
-def sink_mass(weights: Tensor, first: int = 1, start: float = 0.1) -> Tensor:
-    """Mean weight on the first keys, formula ch17-sink-mass: weights (..., T, T) → (...).
+def sink_mass(weights: Tensor, start: float = 0.1) -> Tensor:
+    """Mean weight on the first token, formula ch17-sink-mass: weights (..., T, T) → (...).
 
     Args:
         weights: rows are queries.
-        first: how many keys count as the sink.
-        start: queries are counted from `start` · T on, since the earliest have few keys to choose from.
+        start: queries are counted from `start` · T on, rounded up, since the earliest have few keys to choose from.
     """
-    T = weights.shape[-1]
-    return weights[..., math.ceil(start * T) :, :first].sum(dim=-1).mean(dim=-1)
+    return attention_maps.sink_mass(weights, math.ceil(start * weights.shape[-1]))
 
 
 def softmax_plus_one(scores: Tensor, extra: Tensor | float = 0.0) -> Tensor:
