@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import torch
 
 from autograder.answers import cell, equivalent, right, wrong
@@ -12,6 +11,8 @@ from autograder.answers import cell, equivalent, right, wrong
 
 @right("ch15.slope")
 def by_polyfit(d, A):
+    import numpy as np
+
     pairs = [(math.log(x), math.log(y)) for x, y in zip(d.tolist(), A.tolist(), strict=True) if y > 0]
     slope = np.polyfit([x for x, _ in pairs], [y for _, y in pairs], 1)[0]
     return float(-slope), "B" if slope < -1 else "A"
@@ -92,6 +93,8 @@ def through_the_origin(d, A):
 
 @right("ch15.slope")
 def by_numpy_with_its_own_float(d, A):
+    import numpy as np
+
     keep = A > 0
     gamma = -np.polyfit(np.log(d[keep].double().numpy()), np.log(A[keep].double().numpy()), 1)[0]
     return gamma, "A" if gamma < 1 else "B"
@@ -127,6 +130,8 @@ def small_weights_left_out(d, A):
     see="a-line-through-logarithms",
 )
 def one_pair_for_each_distance(d, A):
+    import numpy as np
+
     kept = {x: y for x, y in zip(d.tolist(), A.tolist(), strict=True) if y > 0}
     slope = np.polyfit([math.log(x) for x in kept], [math.log(y) for y in kept.values()], 1)[0]
     return float(-slope), "B" if slope < -1 else "A"
@@ -167,6 +172,8 @@ def by_differences_of_sums(T, start):
 
 @right("ch15.null")
 def from_the_far_end(T, start):
+    import numpy as np
+
     found, total = np.zeros(T), 0.0
     for i in range(T, start - 1, -1):
         total += 1 / i
@@ -264,6 +271,7 @@ def by_newton(N, target):
 
 @right("ch15.maxent")
 def by_scipy(N, target):
+    import numpy as np
     from scipy.optimize import brentq
 
     if not 0 < target < math.log(N):
@@ -367,6 +375,7 @@ def a_coarse_search(N, target):
 
 @right("ch15.heldout")
 def by_gradient_and_scipy(train, test, low, high):
+    import numpy as np
     from scipy.optimize import minimize_scalar
 
     r = np.arange(low, high + 1)
