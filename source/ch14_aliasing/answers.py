@@ -280,7 +280,7 @@ def whole_angles(N, omega):
 
 @wrong(
     "ch14.lookalike",
-    "You left out the two ends: 0 and N are distances too.",
+    "You did not try the difference N, though 0 and N are both among the distances.",
     see="why-the-wall-does-not-repeat",
 )
 def without_the_ends(N, omega):
@@ -296,6 +296,29 @@ def without_the_ends(N, omega):
 def angles_in_float32(N, omega):
     gaps = torch.arange(1, N + 1, dtype=torch.float64)
     return int((gaps[:, None] * omega / 2).float().sin().square().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "A tensor of whole numbers times a Python number is float32, and far out its angles have lost the place on the circle.",
+    see="why-the-wall-does-not-repeat",
+)
+def whole_times_python_number(N, omega):
+    gaps, total = torch.arange(1, N + 1), 0.0
+    for speed in omega.tolist():
+        total = total + (gaps * speed / 2).sin().square()
+    return int(total.argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "You compared angles, the short way round. The chord across a circle is shorter than the arc, most of all for hands far apart.",
+    see="why-the-wall-does-not-repeat",
+)
+def arcs(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    arc = torch.remainder(gaps[:, None] * omega + math.pi, 2 * math.pi) - math.pi
+    return int(arc.square().sum(dim=-1).argmin()) + 1
 
 
 @wrong(
@@ -425,6 +448,29 @@ def line_rounded_up(r, d_head, theta):
     return line, line.ceil().long()
 
 
+@wrong(
+    "ch14.active",
+    "Your wavelengths are in float32: whole numbers divided by a whole number are, in torch.",
+    see="which-hands-have-turned",
+)
+def float32_wavelengths(r, d_head, theta):
+    r = r.double()
+    line = d_head / 2 * (1 - (r / (2 * math.pi)).log() / math.log(theta))
+    waves = 2 * math.pi * theta ** (torch.arange(0, d_head, 2) / d_head)
+    return line.clamp(0, d_head / 2), (waves >= r[..., None]).sum(dim=-1)
+
+
+@wrong(
+    "ch14.active",
+    "You computed the line in the dtype of r, and only then made it float64.",
+    see="which-hands-have-turned",
+)
+def line_in_dtype_of_r(r, d_head, theta):
+    line = d_head / 2 * (1 - (r / (2 * math.pi)).log() / math.log(theta))
+    waves = 2 * math.pi * theta ** (torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    return line.clamp(0, d_head / 2).double(), (waves >= r.double()[..., None]).sum(dim=-1)
+
+
 # ---------------------------------------------------------------- ch14.scales
 
 _SYMBOLS = 'theta, d, c = sympy.symbols("theta d c", positive=True)\n'
@@ -490,13 +536,18 @@ wrong(
 )
 wrong(
     "ch14.scales",
-    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = 2 * sympy.pi * sympy.sqrt(theta)"),
+    cell(
+        _SYMBOLS
+        + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = 2 * sympy.pi * sympy.sqrt(theta)"
+    ),
     "That is the wavelength itself. Its ratio to T_max was asked for.",
     see="three-scales-of-a-base",
 )
 wrong(
     "ch14.scales",
-    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2 * theta\nmiddle = 1 / sympy.sqrt(theta)"),
+    cell(
+        _SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2 * theta\nmiddle = 1 / sympy.sqrt(theta)"
+    ),
     "That is the new base. By what the old one is multiplied was asked for.",
     see="three-scales-of-a-base",
 )
