@@ -166,6 +166,7 @@ def angle_of_slow_hands(r, s, omega):
 
 equivalent("ch14.code", "`half = (r - s)[..., None] * omega / 2`", "a whole number times float64 is float64 anyway")
 equivalent("ch14.code", "`return (-2 * half.sin()).square().mean(dim=-1).sqrt()`", "the square has no sign")
+equivalent("ch14.code", "`half = (r - s).double()[..., None] * omega / -2`", "the square has no sign")
 
 # ---------------------------------------------------------------- ch14.lookalike
 
@@ -336,6 +337,7 @@ equivalent(
     "`total = torch.zeros(N)`",
     "the terms are computed in float64, and the best two sums differ by far more than their rounding to float32",
 )
+equivalent("ch14.lookalike", "`total += (gaps * speed / -2).sin().square()`", "the square has no sign")
 
 # ---------------------------------------------------------------- ch14.active
 
@@ -842,6 +844,8 @@ def undivided_scores(query, r, N, share):
 
 
 equivalent("ch14.peak", "`key = 4 * key`", "any key that is long enough will do")
+equivalent("ch14.peak", "`key = 3 * key`", "any key that is long enough will do")
+equivalent("ch14.peak", "`if scores.softmax(dim=-1)[r] >= share:`", "the scores have one dimension")
 
 # ---------------------------------------------------------------- ch14.guess
 
