@@ -46,6 +46,25 @@ wrong(
     see="a-hand-repeats",
 )
 
+wrong(
+    "ch14.wavelength",
+    numbers(turns="math.ceil(8192 / (2 * math.pi * 100_000 ** (20 / 64)))"),
+    "You rounded the turns up: one that has begun is not finished.",
+    see="a-hand-repeats",
+)
+wrong(
+    "ch14.wavelength",
+    cell("fastest = 0\nnarrow = 10_000 ** (30 / 32)\nwide = 10_000 ** (30 / 64)\nturns = int(8192 / 100_000 ** (20 / 64))"),
+    "You left 2π out: a hand of one radian a token is not round after one token.",
+    see="a-hand-repeats",
+)
+wrong(
+    "ch14.wavelength",
+    numbers(fastest="1", narrow="(29 / 32)", wide="(29 / 64)"),
+    "You counted the pairs from 1. Their numbers begin with 0.",
+    see="a-hand-repeats",
+)
+
 # ---------------------------------------------------------------- ch14.code
 
 
@@ -125,8 +144,29 @@ def in_float32(r, s, omega):
     return (2 * half.sin()).square().mean(dim=-1).sqrt().double()
 
 
+@wrong(
+    "ch14.code",
+    "You put the difference into float32, whose seven digits do not hold a billion.",
+    see="why-the-wall-does-not-repeat",
+)
+def float32_difference(r, s, omega):
+    half = (r - s).float().double()[..., None] * omega / 2
+    return (2 * half.sin()).square().mean(dim=-1).sqrt()
+
+
+@wrong(
+    "ch14.code",
+    "For slow hands you took the angle for the chord. Far enough out, slow hands turn as well.",
+    see="a-hand-repeats",
+)
+def angle_of_slow_hands(r, s, omega):
+    angle = (r - s).double()[..., None] * omega
+    return torch.where(omega < 1e-6, angle**2, 2 - 2 * angle.cos()).clamp(min=0).mean(dim=-1).sqrt()
+
+
 equivalent("ch14.code", "`half = (r - s)[..., None] * omega / 2`", "a whole number times float64 is float64 anyway")
 equivalent("ch14.code", "`return (-2 * half.sin()).square().mean(dim=-1).sqrt()`", "the square has no sign")
+equivalent("ch14.code", "`half = (r - s).double()[..., None] * omega / -2`", "the square has no sign")
 
 # ---------------------------------------------------------------- ch14.lookalike
 
@@ -209,11 +249,95 @@ def farthest(N, omega):
     return int((gaps[:, None] * omega / 2).sin().square().sum(dim=-1).argmax()) + 1
 
 
+@wrong(
+    "ch14.lookalike",
+    "You added up the chords. The root mean square squares them first, and so one large chord weighs more.",
+    see="why-the-wall-does-not-repeat",
+)
+def sum_of_chords(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    return int((gaps[:, None] * omega / 2).sin().abs().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "You compared walls by the hand that differs most. All hands count.",
+    see="why-the-wall-does-not-repeat",
+)
+def largest_chord(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    return int((gaps[:, None] * omega / 2).sin().abs().amax(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "The angle in your sine is not halved: a hand that points the opposite way counts as equal.",
+    see="why-the-wall-does-not-repeat",
+)
+def whole_angles(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    return int((gaps[:, None] * omega).sin().square().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "You did not try the difference N, though 0 and N are both among the distances.",
+    see="why-the-wall-does-not-repeat",
+)
+def without_the_ends(N, omega):
+    gaps = torch.arange(1, max(N, 2), dtype=torch.float64)
+    return int((gaps[:, None] * omega / 2).sin().square().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "Your angles are in float32: at a hundred thousand radians its seven digits leave two for the place on the circle.",
+    see="why-the-wall-does-not-repeat",
+)
+def angles_in_float32(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    return int((gaps[:, None] * omega / 2).float().sin().square().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "A tensor of whole numbers times a Python number is float32, and far out its angles have lost the place on the circle.",
+    see="why-the-wall-does-not-repeat",
+)
+def whole_times_python_number(N, omega):
+    gaps, total = torch.arange(1, N + 1), 0.0
+    for speed in omega.tolist():
+        total = total + (gaps * speed / 2).sin().square()
+    return int(total.argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "You compared angles, the short way round. The chord across a circle is shorter than the arc, most of all for hands far apart.",
+    see="why-the-wall-does-not-repeat",
+)
+def arcs(N, omega):
+    gaps = torch.arange(1, N + 1, dtype=torch.float64)
+    arc = torch.remainder(gaps[:, None] * omega + math.pi, 2 * math.pi) - math.pi
+    return int(arc.square().sum(dim=-1).argmin()) + 1
+
+
+@wrong(
+    "ch14.lookalike",
+    "Of differences that tie you return the largest.",
+    see="why-the-wall-does-not-repeat",
+)
+def last_of_a_tie(N, omega):
+    gaps = torch.arange(N, 0, -1, dtype=torch.float64)
+    return N - int((gaps[:, None] * omega / 2).sin().square().sum(dim=-1).argmin())
+
+
 equivalent(
     "ch14.lookalike",
     "`total = torch.zeros(N)`",
     "the terms are computed in float64, and the best two sums differ by far more than their rounding to float32",
 )
+equivalent("ch14.lookalike", "`total += (gaps * speed / -2).sin().square()`", "the square has no sign")
 
 # ---------------------------------------------------------------- ch14.active
 
@@ -304,6 +428,51 @@ def no_two_pi(r, d_head, theta):
     return line.clamp(0, d_head / 2), (waves >= r[..., None]).sum(dim=-1)
 
 
+@wrong(
+    "ch14.active",
+    "You do not count a pair whose wavelength is r itself: it is at least r.",
+    see="which-hands-have-turned",
+)
+def longer_than_r(r, d_head, theta):
+    r = r.double()
+    line = d_head / 2 * (1 - (r / (2 * math.pi)).log() / math.log(theta))
+    waves = 2 * math.pi * theta ** (torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    return line.clamp(0, d_head / 2), (waves > r[..., None]).sum(dim=-1)
+
+
+@wrong(
+    "ch14.active",
+    "Your count is the line rounded up. The line is already too high.",
+    see="which-hands-have-turned",
+)
+def line_rounded_up(r, d_head, theta):
+    line = (d_head / 2 * (1 - (r.double() / (2 * math.pi)).log() / math.log(theta))).clamp(0, d_head / 2)
+    return line, line.ceil().long()
+
+
+@wrong(
+    "ch14.active",
+    "Your wavelengths are in float32: whole numbers divided by a whole number are, in torch.",
+    see="which-hands-have-turned",
+)
+def float32_wavelengths(r, d_head, theta):
+    r = r.double()
+    line = d_head / 2 * (1 - (r / (2 * math.pi)).log() / math.log(theta))
+    waves = 2 * math.pi * theta ** (torch.arange(0, d_head, 2) / d_head)
+    return line.clamp(0, d_head / 2), (waves >= r[..., None]).sum(dim=-1)
+
+
+@wrong(
+    "ch14.active",
+    "You computed the line in the dtype of r, and only then made it float64.",
+    see="which-hands-have-turned",
+)
+def line_in_dtype_of_r(r, d_head, theta):
+    line = d_head / 2 * (1 - (r / (2 * math.pi)).log() / math.log(theta))
+    waves = 2 * math.pi * theta ** (torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    return line.clamp(0, d_head / 2).double(), (waves >= r.double()[..., None]).sum(dim=-1)
+
+
 # ---------------------------------------------------------------- ch14.scales
 
 _SYMBOLS = 'theta, d, c = sympy.symbols("theta d c", positive=True)\n'
@@ -352,6 +521,36 @@ wrong(
     "ch14.scales",
     cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = sympy.Rational(1, 2)"),
     "In the middle of the list is not half of the length: the wavelengths grow by a factor from pair to pair.",
+    see="three-scales-of-a-base",
+)
+
+wrong(
+    "ch14.scales",
+    cell(_SYMBOLS + "quarter = theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = 1 / sympy.sqrt(theta)"),
+    "You left 2π out of the distance.",
+    see="which-hands-have-turned",
+)
+wrong(
+    "ch14.scales",
+    cell(_SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = sympy.sqrt(theta)"),
+    "Your ratio is above 1, but no wavelength is longer than T_max.",
+    see="three-scales-of-a-base",
+)
+wrong(
+    "ch14.scales",
+    cell(
+        _SYMBOLS
+        + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2\nmiddle = 2 * sympy.pi * sympy.sqrt(theta)"
+    ),
+    "That is the wavelength itself. Its ratio to T_max was asked for.",
+    see="three-scales-of-a-base",
+)
+wrong(
+    "ch14.scales",
+    cell(
+        _SYMBOLS + "quarter = 2 * sympy.pi * theta ** sympy.Rational(3, 4)\nfactor = c**2 * theta\nmiddle = 1 / sympy.sqrt(theta)"
+    ),
+    "That is the new base. By what the old one is multiplied was asked for.",
     see="three-scales-of-a-base",
 )
 
@@ -474,6 +673,45 @@ def infinite(length, n, d_head):
     return (length / (2 * math.pi)) ** (d_head / (d_head - 2 * n))
 
 
+@wrong(
+    "ch14.base",
+    "With n = 0 nothing is asked of the wavelengths, but your base grows with the length.",
+    see="three-scales-of-a-base",
+)
+def something_for_nothing(length, n, d_head):
+    if length <= 2 * math.pi:
+        return 1.0
+    if n == d_head // 2:
+        raise ValueError
+    return (length / (2 * math.pi)) ** (d_head / (d_head - 2 * n))
+
+
+@wrong(
+    "ch14.base",
+    "You refuse every case in which all pairs should last. While pair 0 has not turned, none has.",
+    see="three-scales-of-a-base",
+)
+def never_all(length, n, d_head):
+    if n == d_head // 2:
+        raise ValueError
+    if n == 0 or length <= 2 * math.pi:
+        return 1.0
+    return (length / (2 * math.pi)) ** (d_head / (d_head - 2 * n))
+
+
+@wrong(
+    "ch14.base",
+    "You ask for wavelengths longer than the length. One that equals it is enough.",
+    see="which-hands-have-turned",
+)
+def longer_than_the_length(length, n, d_head):
+    if n == 0 or length < 2 * math.pi:
+        return 1.0
+    if n == d_head // 2:
+        raise ValueError
+    return (length / (2 * math.pi)) ** (d_head / (d_head - 2 * n))
+
+
 # ---------------------------------------------------------------- ch14.peak
 
 
@@ -482,13 +720,24 @@ def far_too_long(query, r, N, share):
     half = len(query) // 2
     omega = 10_000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
     z = torch.complex(query[:half], query[half:]) * torch.polar(torch.ones(half, dtype=torch.float64), r * omega)
-    return 1e5 * torch.cat([z.real, z.imag])
+    return 1e12 * torch.cat([z.real, z.imag])
 
 
 @right("ch14.peak")
 def from_absolute_places(query, r, N, share):
     last = position_rope.rope(query[None], torch.tensor([N - 1]))
-    return 3e4 * position_rope.rope(last, torch.tensor([r - (N - 1)]))[0]
+    return 3e12 * position_rope.rope(last, torch.tensor([r - (N - 1)]))[0]
+
+
+@right("ch14.peak")
+def no_longer_than_needed(query, r, N, share):
+    key = position_rope.rope(query[None], torch.tensor([r]))[0]
+    scores = aliasing.distance_scores(query, key, torch.arange(N)) / math.sqrt(len(query))
+    low, high = 0.0, 1e12
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if (middle * scores).softmax(dim=0)[r] >= share else (middle, high)
+    return high * key
 
 
 @wrong(
@@ -545,7 +794,58 @@ def for_ones(query, r, N, share):
     return 1e5 * position_rope.rope(torch.ones_like(query)[None], torch.tensor([r]))[0]
 
 
+@wrong(
+    "ch14.peak",
+    "One length for all queries: it is enough for a wall of hands, and far too short for a single one.",
+    see="why-the-wall-does-not-repeat",
+)
+def one_length(query, r, N, share):
+    return 1e5 * position_rope.rope(query[None], torch.tensor([r]))[0]
+
+
+@wrong(
+    "ch14.peak",
+    "You compared distance r with its two neighbours only. Every token of the text is in the softmax.",
+    see="why-the-wall-does-not-repeat",
+)
+def neighbours_only(query, r, N, share):
+    key = position_rope.rope(query[None], torch.tensor([r]))[0]
+    near = [s for s in (r, r - 1, r + 1) if 0 <= s < N]
+    turned = position_rope.rope(query.expand(len(near), -1), torch.tensor(near))
+    while (turned @ key / math.sqrt(len(query))).softmax(dim=0)[0] < share:
+        key = 2 * key
+    return key
+
+
+@wrong(
+    "ch14.peak",
+    "Your key stops growing at a share of one half, whatever share is asked for.",
+    see="what-a-mean-of-cosines-says",
+)
+def one_half(query, r, N, share):
+    key = position_rope.rope(query[None], torch.tensor([r]))[0]
+    turned = position_rope.rope(query.expand(N, -1), torch.arange(N))
+    while (turned @ key / math.sqrt(len(query))).softmax(dim=0)[r] < 0.5:
+        key = 2 * key
+    return key
+
+
+@wrong(
+    "ch14.peak",
+    "You did not divide the scores by the root of d_head, so the softmax of the text is flatter than the one you looked at.",
+    see="what-a-mean-of-cosines-says",
+)
+def undivided_scores(query, r, N, share):
+    key = position_rope.rope(query[None], torch.tensor([r]))[0]
+    turned = position_rope.rope(query.expand(N, -1), torch.arange(N))
+    while (turned @ key).softmax(dim=0)[r] < share:
+        key = 1.2 * key
+    return key
+
+
 equivalent("ch14.peak", "`key = 4 * key`", "any key that is long enough will do")
+equivalent("ch14.peak", "`key = 3 * key`", "any key that is long enough will do")
+equivalent("ch14.peak", "`if scores.softmax(dim=-1)[r] >= share:`", "the scores have one dimension")
 
 # ---------------------------------------------------------------- ch14.guess
 
