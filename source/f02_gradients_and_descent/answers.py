@@ -294,7 +294,7 @@ def whole_drop(f, gradient, w, rate, steps):
 
 @wrong(
     "f02.careful",
-    "When no step is short enough you take one all the same. After 60 failed tries the walk stays where it is.",
+    "After 20 tries you take the step, short enough or not. After 60 failed tries the walk stays where it is.",
     see="descent-in-many-dimensions",
 )
 def last_try_is_taken(f, gradient, w, rate, steps):
