@@ -650,7 +650,7 @@ def by_string_methods(text):
 
 @wrong(
     "ch02.space",
-    "The marks are the ASCII ones alone: dashes, curly quotes and emoji belong to no piece and are lost.",
+    "Your list of marks stops at ASCII, ¿ and ¡: dashes, curly quotes and emoji belong to no piece and are lost.",
     see="pieces-before-merges",
 )
 def ascii_marks(text):

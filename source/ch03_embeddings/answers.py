@@ -288,7 +288,7 @@ def nearest_to_c(pairs, c, E, exclude=True):
 
 @wrong(
     "ch03.complete",
-    "You rank by distance to the point, whose length is not 1. The task asks for the largest cosine.",
+    "You rank by distance from rows of any length. At length 1 that would rank as the cosine does, which the task asks for.",
     see="directions",
 )
 def nearest_by_distance(pairs, c, E, exclude=True):
@@ -533,7 +533,11 @@ def first_place(f, T, V):
     return True
 
 
-@wrong("ch03.is_static", "Your texts never repeat a token, so that what repeats do goes unseen.", see="one-word-in-two-sentences")
+@wrong(
+    "ch03.is_static",
+    "Your texts repeat a token only where V < T, and then all are the same text: what repeats or other texts do goes unseen.",
+    see="one-word-in-two-sentences",
+)
 def without_repeats(f, T, V):
     rows = {}
     for _ in range(12):
