@@ -187,7 +187,12 @@ def models_needed(difference: float, spread: float, z_error: float = 1.959964, z
         difference: the mean that is to be told from zero.
         spread: standard deviation of the difference from model to model.
         z_error, z_power: normal quantiles, of a two-sided test at 5% and of a power of 80%.
+
+    Raises:
+        ValueError: if the difference is zero, which no number of models tells from zero, or the spread is negative.
     """
+    if difference == 0 or spread < 0:
+        raise ValueError(f"a difference from zero and a spread of at least 0 are needed, got {difference} and {spread}")
     return math.ceil(((z_error + z_power) * spread / difference) ** 2)
 
 

@@ -242,3 +242,9 @@ def test_the_widget_computes_what_the_reference_computes():
 def test_the_widget_refuses_what_it_cannot_show(case):
     with pytest.raises(traitlets.TraitError):
         Sinks(**case)
+
+
+@pytest.mark.parametrize("difference, spread", [(0.0, 0.1), (0.1, -0.1)])
+def test_no_number_of_models_for_no_difference(difference, spread):
+    with pytest.raises(ValueError, match="a difference from zero"):
+        models_needed(difference, spread)
