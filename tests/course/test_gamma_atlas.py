@@ -1,6 +1,7 @@
 """The atlas's table, answers, bootstrap, predictors and shares of variance against plain arithmetic and planted effects."""
 
 import gzip
+import hashlib
 import itertools
 import math
 
@@ -9,6 +10,7 @@ import pytest
 from scipy import stats
 
 from course import gamma_atlas
+from course.data import record, record_path
 from course.gamma_atlas import (
     BASE,
     COMPARISONS,
@@ -335,3 +337,17 @@ def test_shares_have_intervals_by_the_bootstrap():
     rows = planted(LEVELS, 0.03, np.random.default_rng(9), seeds=range(6))
     value, low, high = bootstrap(rows, lambda r: variance_shares(r, FACTORS)["text"]["last"], by="within", draws=100)
     assert low < value < high and high - low < 0.1 and gamma_atlas.COMPARISONS == COMPARISONS
+
+
+# ---------------------------------------------------------------- the record
+
+
+def test_the_courses_table_is_whole_and_that_of_its_record():
+    told, path = record("gamma_atlas"), record_path("gamma_atlas").with_suffix(".csv.gz")
+    assert path.stat().st_size <= 2_000_000 and hashlib.sha256(path.read_bytes()).hexdigest() == told["results"]["sha256"]
+    rows = atlas_table(None)
+    assert len(rows) == told["results"]["rows"] == 5 * told["results"]["models"] and told["results"]["models"] >= 60
+    assert list(rows[0]) == told["results"]["columns"] and len(told["seeds"]) >= 3
+    assert len({(setting_of(r), r["seed"], r["read"]) for r in rows}) == len(rows)
+    assert all(list(contrast(rows, question)) == told["seeds"] for question in QUESTIONS)
+    assert all(np.isfinite([x for x in r.values() if isinstance(x, float)]).all() for r in rows)
