@@ -43,7 +43,7 @@ VALUES, KEYS = 8, 32  # of the task `lookup_batch`
 def code_distance(gap: Tensor, omega: Tensor) -> Tensor:
     """Root mean square chord of the pairs' hands, 0 to 2, between two distances that differ by `gap`; formula ch14-code.
 
-    gap (...), omega (n,) frequencies → (...) float64. It depends on r and r' by r − r' only.
+    gap (...), omega (n,) frequencies → (...) float64. It depends on r and r' through r − r' only.
     """
     total = torch.zeros(gap.shape, dtype=torch.float64)
     for speed in omega.tolist():  # one pair at a time: a million gaps need no matrix
@@ -118,7 +118,7 @@ def base_for(length: float, n: int, d_head: int) -> float:
 
 
 def distance_scores(query: Tensor, key: Tensor, distances: Tensor, theta: float = 10_000.0) -> Tensor:
-    """The product of one query and one key as a function of how far the key is behind: formula ch14-score.
+    """The product of one query and one key as a function of how far the key lies before the query: formula ch14-score.
 
     query, key (d_head,) not yet turned, distances (D,) → (D,), half-split layout, without 1/√d_head.
     """

@@ -46,7 +46,7 @@ __all__ = [
 
 # ---------------------------------------------------------------- the maps
 
-FIRST = 4  # keys that are left out of a profile of distances: what they get is a matter of place, not of distance
+FIRST = 4  # keys that are left out of a profile of distances: what they get is largely a matter of place
 QUERIES = 0.6  # from where on queries are counted, as a share of T: each has every distance up to there
 
 
@@ -91,7 +91,7 @@ def all_maps(model: GPT, ids: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class KeptMaps:
-    """The maps of all heads of a trained model on one sentence, each weight rounded to 1/255."""
+    """The maps of all heads of a trained model on one sentence, each weight rounded to a multiple of 1/255."""
 
     tokens: list[str]
     weights: Tensor  # (L, H, T, T)
@@ -225,7 +225,8 @@ def token_effects(weights: Tensor, value: Tensor, W_o: Tensor) -> Tensor:
 def swap_effects(model: GPT, ids: Tensor, pool: Tensor, swaps: int, generator: torch.Generator) -> Tensor:
     """How far the prediction after the last token moves when one token alone is another: ids (T,) → (T,), in nats.
 
-    The mean over `swaps` tokens drawn from `pool` (n,) of the Kullback-Leibler divergence from the prediction on the text as it is.
+    The mean over `swaps` tokens drawn from `pool` (n,) of the Kullback-Leibler divergence from the prediction on the text as it is. Now and
+    then a draw is the token that was there, and changes nothing.
     """
     T, places = len(ids), torch.arange(len(ids), device=ids.device)
     told = model(ids[None])[0, -1].log_softmax(dim=-1)  # (V,)

@@ -10,10 +10,12 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from course import gamma_atlas
+
 __all__ = [
     "CURVES",
     "PUBLIC",
-    "SMALL",
+    "atlas_answer",
     "budgets",
     "decay_fit",
     "even_profile",
@@ -24,6 +26,7 @@ __all__ = [
     "multipliers",
     "permuted_keys",
     "shares",
+    "small_models",
 ]
 
 CURVES = {
@@ -64,23 +67,6 @@ PUBLIC = (
 All exponents but those of SmolLM2 and Qwen2.5-0.5B are the slopes at the seven distances from 30 to 2,000 in data/e4_gamma of the same
 repository, where the two SmolLM2 have the base 100,000."""
 
-SMALL = (
-    (30, 0, 1.2, 0.886, 0.005, 0.892),
-    (30, 1, 1.047, 0.85, -0.032, 0.742),
-    (100, 0, 1.105, 0.753, 0.029, 0.925),
-    (100, 1, 1.219, 0.787, 0.023, 0.998),
-    (1_000, 0, 1.153, 0.716, 0.031, 0.943),
-    (1_000, 1, 1.158, 0.701, -0.021, 0.985),
-    (10_000, 0, 1.047, 0.783, 0.06, 0.809),
-    (10_000, 1, 1.015, 0.582, -0.034, 0.799),
-    (1_000_000, 0, 1.073, 0.884, 0.004, 0.793),
-    (1_000_000, 1, 0.989, 0.631, -0.023, 0.805),
-)
-"""Ten models that the course's makers trained on characters of Austen: base, seed, exponent on text, on random characters, before
-training, and on text from distance 4 on. 128 characters, three layers of four heads, width 64, 800 steps of 2,048 characters on a
-CPU, one run each. The exponents are of the mean over heads, late queries, first key left out. The script is lost: these rows of its
-output are all there is. `experiments/decay_law.py --only models` asks the same of smaller models."""
-
 
 # ---------------------------------------------------------------- a line through logarithms
 
@@ -90,8 +76,8 @@ def decay_fit(profile: Tensor, low: int = 4, high: int | None = None) -> dict[st
 
     Least squares of the logarithm of the mean weight in bins of about half an octave, equally wide in the logarithm of the distance,
     so that each scale counts the same: formula ch15-slope. `power` is a in weight ∝ distance^−a, `rate` is b in weight ∝ e^(−b distance),
-    with the shares of the spread that each explains, `R2 of the power law` and `R2 of the exponential`. A bin stands at the geometric
-    mean of its distances.
+    with the shares of the spread that each explains, `R2 of the power law` and `R2 of the exponential`. A bin is placed at the
+    geometric mean of its distances.
 
     Args:
         low, high: first and last distance of the fit; high is D / 2 without it.
@@ -297,3 +283,37 @@ def gamma_pade(theta: float, T: float) -> float:
     if theta <= 0 or T <= 0:
         raise ValueError(f"base and length must be positive, got {theta} and {T}")
     return (2 * theta - T * math.sqrt(2)) / (2 * theta + T * math.sqrt(2))
+
+
+# ---------------------------------------------------------------- small models of the γ atlas
+
+
+def small_models() -> dict[tuple[int, int], list[float]]:
+    """Exponents of sixty models by base and length, in which alone they differ, five seeds of each.
+
+    They are a part of the γ atlas, chapter ch16: `course.gamma_atlas.BASE` says what they have in common. Each is read at the length of
+    its training; the exponent is that of the mean over heads at distances 4 to 128.
+
+    Raises:
+        FileNotFoundError: if the atlas is not there.
+    """
+    same = {name: value for name, value in gamma_atlas.BASE.items() if name not in ("theta", "T")}
+    found: dict[tuple[int, int], list[float]] = {}
+    for row in gamma_atlas.atlas_table():
+        if all(row[name] == value for name, value in same.items()):
+            found.setdefault((int(row["theta"]), row["T"]), []).append(row["gamma"])
+    return {setting: found[setting] for setting in sorted(found)}
+
+
+def atlas_answer(question: str) -> dict:
+    """What the γ atlas, chapter ch16, answers to a question by its name: `mean`, and `low` and `high` end of the interval, and more.
+
+    The questions are in `course.gamma_atlas.QUESTIONS`. The interval is widened for the number of comparisons that were planned.
+
+    Raises:
+        ValueError: if there is no such question.
+    """
+    asked = {each.name: each for each in gamma_atlas.QUESTIONS}
+    if question not in asked:
+        raise ValueError(f"no question {question!r}; there are {', '.join(asked)}")
+    return gamma_atlas.answer(gamma_atlas.atlas_table(read=None), asked[question])

@@ -81,7 +81,7 @@ class StreamingCache(KVCache):
         self.window, self.first = window, first
 
     def append(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add one token, key and value (B, kv_heads, 1, d_head), and forget one → those kept, (B, kv_heads, kept, d_head) each.
+        """Add one token, key and value (B, kv_heads, 1, d_head), forget what is too old → those kept, (B, kv_heads, kept, d_head) each.
 
         Raises:
             ValueError: if it is more than one token: they would not all see the same keys.
@@ -272,7 +272,8 @@ def train_idle(models: IdleHeads, steps: int, B: int = 32, lr: float = 0.02) -> 
 
     Returns:
         "idle error" and "busy error": mean squared error of queries without and with something to find, (G,); "idle place" and
-        "busy place": their mean weight on the mark and on nothing, (G,); the payloads have variance 1.
+        "busy place": their mean weight on the mark and on nothing together, (G,). The payloads have variance 1, so silence where
+        the head is busy has an error of 1.
     """
     optimiser, half = torch.optim.Adam(list(models.weights.values()), lr=lr), models.T // 2
     for step in range(steps):

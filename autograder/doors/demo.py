@@ -3,7 +3,8 @@
 Ada has everything right. In the first chapter Ben hands in an empty notebook and Cem's file is broken. Dia
 empties the test cells and writes herself points. The others, and Ben and Cem in later chapters, mix right
 answers with the wrong ones of `answers.py`, so that every wrong answer is handed in by somebody; where an
-exercise has more of them than the class has heads, further students join.
+exercise has more of them than the class has heads, further students join. Who finds all answers to an exercise taken leaves
+it out, unless other exercises build on it.
 """
 
 import shutil
@@ -16,9 +17,10 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.authoring.answers import Answer, load
-from autograder.authoring.chapters import Chapter, Exercise, find_chapters, grade_id, nbgrader_id
+from autograder.authoring.chapters import Chapter, Exercise, bound_names, find_chapters, grade_id, nbgrader_id
 from autograder.errors import CourseError
 from autograder.grading.gradebook import Book
+from autograder.trusted.plan import uses
 
 PERFECT, BLANK, BROKEN, CHEAT = "ada", "ben", "cem", "dia"
 MIXED = [
@@ -41,6 +43,7 @@ MIXED = [
     "vic",
     "wyn",
 ]
+LEFT_OUT = "left out"
 LEAST = 8  # of MIXED: with the four above, a dozen
 SEED = 1  # of the hidden inputs, so that the scores can be compared with what `check` finds
 EXTRAS = ("nbgrader_config.py", "pyproject.toml", "environment.yml", "LICENSE", "LICENSE-TEXT", "_config.yml")
@@ -84,13 +87,17 @@ def submission(chapter: Chapter, answers: list[Answer], student: str, first: boo
     if first and student in (BLANK, BROKEN):
         return notebook
     written = {cell.metadata.nbgrader.grade_id: cell.source for cell in chapter.notebook.cells if is_solution(cell)}
+    empty = {grade_id(cell): cell.source for cell in notebook.cells if is_solution(cell)}
+    others, wanted = mixed(answers, first), needed(chapter)
     for number, exercise in enumerate(chapter.exercises):
         if exercise.by_hand:
             written[nbgrader_id(exercise.id)] = written[nbgrader_id(exercise.id)].split("### BEGIN MARK SCHEME")[0].rstrip()
             continue
-        answer = choice(exercise, answers, student, number, mixed(answers, first))
-        if answer is not None:
-            written[f"{nbgrader_id(exercise.id)}-answer"] = answer.source(chapter.asked(exercise))
+        name, answer = f"{nbgrader_id(exercise.id)}-answer", choice(exercise, answers, student, number, others, wanted)
+        if answer == LEFT_OUT:
+            written[name] = empty[name]
+        elif answer is not None:
+            written[name] = answer.source(chapter.asked(exercise))
     for cell in notebook.cells:
         if is_solution(cell):
             cell.source = written[grade_id(cell)]
@@ -107,10 +114,29 @@ def mixed(answers: list[Answer], first: bool = True) -> list[str]:
     return others[: max(LEAST + len(others) - len(MIXED), most - 1)]
 
 
-def choice(exercise: Exercise, answers: list[Answer], student: str, number: int, mixed: list[str]) -> Answer | None:
+def leans_on(chapter: Chapter) -> dict[str, set[str]]:
+    """For each exercise those whose answers its solution reads: a wrong one there costs points here, too."""
+    cells = {
+        exercise.id: chapter.notebook.cells[exercise.answer].source for exercise in chapter.exercises if not exercise.by_hand
+    }
+    return {
+        id: {other for other in cells if other != id and uses(source).reads & set(bound_names(cells[other]))}
+        for id, source in cells.items()
+    }
+
+
+def needed(chapter: Chapter) -> set[str]:
+    """The exercises that others lean on."""
+    return set().union(*leans_on(chapter).values())
+
+
+def choice(
+    exercise: Exercise, answers: list[Answer], student: str, number: int, mixed: list[str], needed: set[str]
+) -> Answer | str | None:
     """The answer a student gives to the exercise number `number` of a chapter; None is the author's solution.
 
-    The cheat gives the wrong answer that the others have no room for, and otherwise the last.
+    The cheat gives the wrong answer that the others have no room for, and otherwise the last. `LEFT_OUT` is given by those for whom
+    none is left, in exercises that are not `needed` by others.
     """
     mine = [a for a in answers if a.exercise == exercise.id]
     right, wrong = [None, *(a for a in mine if a.right)], [a for a in mine if not a.right]
@@ -119,7 +145,10 @@ def choice(exercise: Exercise, answers: list[Answer], student: str, number: int,
     if student == CHEAT:
         return wrong[min(len(mixed), len(wrong) - 1)] if wrong else None
     turn = (mixed.index(student) + number) % len(mixed)
-    return wrong[turn] if turn < len(wrong) else right[turn % len(right)]
+    if turn < len(wrong):
+        return wrong[turn]
+    again = turn - len(wrong)
+    return LEFT_OUT if again >= len(right) and exercise.id not in needed else right[again % len(right)]
 
 
 def grade_by_hand(chapters: list[Chapter], book: Book) -> int:

@@ -58,7 +58,7 @@ function wall(width, state, other) {
   return [24 + Math.ceil(PAIRS / columns) * down, text(4, 14, "thin: this distance; thick: its look-alike"), node];
 }
 
-// How far each distance's code is from the one that is chosen, with the handle to drag.
+// How far the codes of every second distance are from the one that is chosen, with the handle to drag.
 function far(width, top, state, [other, apart], onMove) {
   const omega = speeds(state.theta).slice(0, state.hands);
   const [left, long] = [34, width - 50];
@@ -91,7 +91,7 @@ export default {
       hands.set(state.hands);
       base.set(state.theta);
       figure.redraw();
-      figure.describe(`A wall of 32 clocks, and how far the code of every distance up to 2,000 is from the chosen one. ${saidOf(state)}`);
+      figure.describe(`A wall of 32 clocks, and how far the codes of distances up to 2,000 are from that of the chosen one. ${saidOf(state)}`);
       told.say(saidOf(state));
     }
     el.append(distance, hands, base, figure, told);

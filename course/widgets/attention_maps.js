@@ -4,7 +4,7 @@ const [LAYERS, HEADS, ROW] = [30, 9, 25];
 const SCORES = {
   previous: "weight on the token before",
   first: "weight on the first token",
-  same: "weight on the same token before",
+  same: "weight on earlier copies of the token",
   itself: "weight on itself",
 };
 

@@ -13,7 +13,7 @@ __all__ = ["SCORES", "HeadBrowser"]
 SCORES = {
     "previous": "weight on the token before",
     "first": "weight on the first token",
-    "same": "weight on the same token before",
+    "same": "weight on earlier copies of the token",
     "itself": "weight on itself",
 }
 

@@ -585,7 +585,7 @@ def letters_a_to_z(text):
 
 @wrong(
     "ch02.space",
-    "These are GPT-2's rules: digits in runs of any length with a space before them. Here they go in groups of at most three, without the space.",
+    "These are GPT-2's rules, which cut off endings such as 's and let digits run on, with the space before them. Here digits go in groups of at most three, without the space.",
     see="pieces-before-merges",
 )
 def as_gpt2(text):

@@ -628,7 +628,7 @@ def no_scale(x, W_q, W_k, W_v, keys, values):
 )
 def scaled_by_d_model(x, W_q, W_k, W_v, keys, values):
     keys, values = torch.cat([keys, (x @ W_k)[:, None]], 1), torch.cat([values, (x @ W_v)[:, None]], 1)
-    return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(x.shape[1] + 1)).softmax(-1) @ values)[:, 0], keys, values
+    return (((x @ W_q)[:, None] @ keys.mT / math.sqrt(x.shape[1])).softmax(-1) @ values)[:, 0], keys, values
 
 
 @wrong("ch12.step", "You put the new row before the cache. The newest token comes last.", see="remember-keys-and-values")

@@ -92,7 +92,7 @@ def one_query_after_another(weights, start):
 
 @wrong(
     "ch13.sink",
-    "You made the rows sum to one first. What goes to no token is then handed back to the tokens, and a drain that works is not seen.",
+    "You made the rows sum to one first. What went to no token is then handed back to the tokens, and nobody sees that it was gone.",
     see="the-first-token",
 )
 def rows_made_whole(weights, start):
@@ -240,7 +240,7 @@ def first_token_read(weights, queries):
 
 @wrong(
     "ch13.distance",
-    "Your D fits the query with the most keys behind it. Others have no key at such a distance.",
+    "Your D fits the query with the most keys before it. At such a distance others have no key, or only token 0.",
     see="position-and-distance",
 )
 def as_far_as_the_last_query(weights, queries):
@@ -253,7 +253,7 @@ def as_far_as_the_last_query(weights, queries):
 
 @wrong(
     "ch13.distance",
-    "The curve was made to sum to one. A mean weight is a weight, and what went to the first token is missing on purpose.",
+    "The curve was made to sum to one. A mean weight is a weight: what went to the first token, or farther back than D, is missing on purpose.",
     see="position-and-distance",
 )
 def made_to_sum_to_one(weights, queries):
@@ -286,7 +286,7 @@ def without_itself(weights, queries):
 
 @wrong(
     "ch13.distance",
-    "Only the smallest of the queries was used, and every later one with it. The list may have gaps.",
+    "You averaged over every query from the smallest on. The list may have gaps.",
     see="position-and-distance",
 )
 def all_from_the_smallest_on(weights, queries):
@@ -374,7 +374,7 @@ def without_the_real_one(scores, null, level):
 
 @wrong(
     "ch13.null",
-    "A draw that is as good as the real score speaks against it as much as a better one. Yours are not counted.",
+    "A draw that is as good as the real score speaks against it as much as a better one. You leave it out.",
     see="a-head-with-a-name",
 )
 def only_better_ones(scores, null, level):
@@ -422,7 +422,7 @@ def below_the_level(scores, null, level):
 
 @wrong(
     "ch13.null",
-    "The best head of its layer is the best of a few only. You looked for heads in all layers.",
+    "You compared each head with the best of its own layer only. You looked for heads in all layers.",
     see="a-head-with-a-name",
 )
 def best_of_a_layer(scores, null, level):
@@ -556,7 +556,7 @@ def by_zeros(weights, value, W_o):
 
 @wrong(
     "ch13.effect",
-    "You measured in the width of the head. The stream is behind the output projection, which turns and stretches.",
+    "You measured in the width of the head. The stream comes after the output projection, which turns and stretches.",
     see="what-a-weight-brings",
 )
 def before_the_projection(weights, value, W_o):
@@ -566,7 +566,7 @@ def before_the_projection(weights, value, W_o):
 
 @wrong(
     "ch13.effect",
-    "How far the values are apart is one thing. How much of it arrives, the query decides.",
+    "You measured how far apart the values are. How much of that arrives depends on the weight.",
     see="what-a-weight-brings",
 )
 def without_the_weight(weights, value, W_o):
@@ -726,7 +726,7 @@ def too_little_weight_for_many(T, seen, cause):
 
 @wrong(
     "ch13.fidelity",
-    "The place next to cause may be that of seen, and then the seen token has a value that is missed.",
+    "The place next to cause may be that of seen, and then replacing the value of seen moves the output.",
     see="what-a-weight-brings",
 )
 def counterweight_next_to_cause(T, seen, cause):

@@ -778,7 +778,7 @@ def other_layout(query, r, N, share):
 
 @wrong(
     "ch14.peak",
-    "You turned by the place of the key in the text. What counts is how far it is behind the query.",
+    "You turned by the place of the key in the text. What counts is how far it lies before the query.",
     see="what-a-mean-of-cosines-says",
 )
 def by_its_place(query, r, N, share):

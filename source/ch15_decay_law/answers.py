@@ -194,7 +194,7 @@ def divided_by_all_tokens(T, start):
 
 @wrong(
     "ch15.null",
-    "That is the logarithm, which stands for the sum and is not it: ten digits need the sum itself.",
+    "That is the logarithm, which only comes close to the sum. Ten digits need the sum itself.",
     see="what-even-attention-gives",
 )
 def the_logarithm(T, start):

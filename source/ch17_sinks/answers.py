@@ -76,7 +76,7 @@ def shifts_by_the_largest_score(scores, none):
 
 @wrong(
     "ch17.drain",
-    "You turned the gate round: it opens by where the scores pass the threshold, not where they fail to.",
+    "You turned the gate round: it has to open as the scores pass the threshold, and yours closes.",
     see="a-place-for-nothing",
 )
 def gate_turned_round(scores, none):
@@ -94,7 +94,7 @@ def gate_of_rows_that_see_something(scores, none):
 
 @wrong(
     "ch17.drain",
-    "The weights are right. Of a row that is hidden as a whole the gradients are not: its own logarithm is −∞, "
+    "The weights are right, but not the gradients of a row that is hidden as a whole: its own logarithm is −∞, "
     "and on the way back −∞ is taken from −∞.",
     see="what-goes-wrong-in-practice",
 )
@@ -126,7 +126,7 @@ def hides_by_a_small_number(scores, none):
 
 @wrong(
     "ch17.drain",
-    "Your denominator overflows where the logit of nothing is far above the scores. One over infinity is a right zero, "
+    "Your denominator overflows where the logit of nothing is far above the scores. One over infinity is rightly zero, "
     "but its gradient is nan.",
     see="what-goes-wrong-in-practice",
 )
@@ -141,7 +141,7 @@ def overflows_on_the_way_back(scores, none):
 
 right("ch17.guess", "none of them")
 right("ch17.guess", "BOS, plus one and gate")
-wrong("ch17.guess", "gate", "Choose one of the four texts as they stand.", see="a-head-with-nothing-to-do")
+wrong("ch17.guess", "gate", "Choose one of the four texts, word for word.", see="a-head-with-nothing-to-do")
 wrong("ch17.guess", 2, "The prediction is one of the four texts, not a number.", see="a-head-with-nothing-to-do")
 
 # ---------------------------------------------------------------- ch17.stream
@@ -566,7 +566,7 @@ wrong(
 wrong(
     "ch17.models",
     {"models": 9, "smallest": 0.28},
-    "The quotient is not squared, or the root of n is missing.",
+    "The first quotient is not squared, and in the second the root of n divides; you multiplied by it.",
     see="no-correlation-is-not-independence",
 )
 wrong(

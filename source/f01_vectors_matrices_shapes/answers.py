@@ -192,7 +192,7 @@ def small_sizes(multiply):
 
 @wrong(
     "f01.is_product",
-    "By default allclose forgives errors of a hundred-thousandth. Set rtol and atol: the entries should be right to 1e-9.",
+    "You forgive errors of a hundred-thousandth, as allclose does for large entries by default. Set rtol and atol: the entries should be right to 1e-9.",
     see="a-matrix-is-a-table",
 )
 def usual_tolerance(multiply):

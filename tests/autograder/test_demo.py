@@ -9,11 +9,10 @@ import pytest
 from markupsafe import escape
 
 from autograder.authoring.answers import load
-from autograder.authoring.chapters import bound_names, find_chapters
+from autograder.authoring.chapters import find_chapters
 from autograder.doors import demo
 from autograder.pages.feedback import write_feedback
 from autograder.pages.report import collect, write_scores
-from autograder.trusted.plan import uses
 
 ROOT = Path(__file__).resolve().parents[2]
 WITH_RELEASE = [chapter for chapter in find_chapters(ROOT) if chapter.release.is_file()]
@@ -40,18 +39,9 @@ def given(chapter, student) -> dict[str, str]:
     labels = {}
     for number, exercise in enumerate(chapter.exercises):
         if not exercise.by_hand:
-            answer = demo.choice(exercise, answers, student, number, demo.mixed(answers))
-            labels[exercise.id] = answer.label if answer else "the solution"
+            answer = demo.choice(exercise, answers, student, number, demo.mixed(answers), demo.needed(chapter))
+            labels[exercise.id] = getattr(answer, "label", answer or "the solution")
     return labels
-
-
-def leaning(chapter) -> dict[str, set[str]]:
-    """For each exercise those whose answers its solution calls: a wrong one there costs points here, too."""
-    cells = {e.id: chapter.notebook.cells[e.answer].source for e in chapter.exercises if not e.by_hand}
-    return {
-        id: {other for other in cells if other != id and uses(source).reads & set(bound_names(cells[other]))}
-        for id, source in cells.items()
-    }
 
 
 def test_perfect_is_full_and_blank_and_broken_are_zero(done):
@@ -69,9 +59,9 @@ def test_everybody_gets_what_the_check_gives_for_the_same_answer(done, checked):
     worth = {result.exercise: result.points for result in checked(source)}
     scores, full = points(chapter, book), {e.id: e.points for e in chapter.exercises}
     for student in (demo.CHEAT, *demo.mixed(load(chapter.answers))):
-        earned = {id: worth[id][label] for id, label in given(chapter, student).items()}
+        earned = {id: (worth[id] | {demo.LEFT_OUT: 0})[label] for id, label in given(chapter, student).items()}
         wrong = {id for id in earned if earned[id] < full[id]}
-        alone = {id for id, others in leaning(source).items() if not others & wrong}
+        alone = {id for id, others in demo.leans_on(source).items() if not others & wrong}
         assert {id: scores[student][id] for id in alone} == {id: earned[id] for id in alone}, student
         assert {id: scores[student][id] for id in earned if scores[student][id] > earned[id]} == {}, student
 
@@ -128,15 +118,15 @@ def test_the_class_hands_in_every_wrong_answer_and_later_chapters_have_no_blank(
     chapters = demo.prepare(ROOT, tmp_path / "demo")
     assert 12 <= len(list((tmp_path / "demo" / "submitted").iterdir())) <= 4 + len(demo.MIXED)
     for chapter in chapters[1:]:
-        answers = load(chapter.answers)
+        answers, needed = load(chapter.answers), demo.needed(chapter)
+        mixed = demo.mixed(answers, first=False)
         for student in (demo.BLANK, demo.BROKEN):
-            assert student in demo.mixed(answers, first=False)
+            assert student in mixed
             nbformat.read(tmp_path / "demo" / "submitted" / student / chapter.stem / f"{chapter.stem}.ipynb", as_version=4)
         handed_in = {
             (exercise.id, answer.label)
-            for student in (demo.CHEAT, *demo.mixed(answers, first=False))
+            for student in (demo.CHEAT, *mixed)
             for number, exercise in enumerate(chapter.exercises)
-            if not exercise.by_hand
-            and (answer := demo.choice(exercise, answers, student, number, demo.mixed(answers, first=False)))
+            if not exercise.by_hand and hasattr(answer := demo.choice(exercise, answers, student, number, mixed, needed), "label")
         }
         assert {(a.exercise, a.label) for a in answers if not a.right} <= handed_in

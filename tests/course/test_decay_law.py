@@ -9,7 +9,7 @@ import pytest
 import torch
 import traitlets
 
-from course import data, decay_law, widgets
+from course import data, decay_law, gamma_atlas, widgets
 from course.decay_law import CURVES, budgets, fit_curve, gains, maxent, multipliers, permuted_keys, shares
 from course.widgets.decay_law import LEAST, DecayWindow
 
@@ -150,6 +150,25 @@ def test_bad_arguments_of_nulls_and_the_closed_form():
         with pytest.raises(ValueError):
             decay_law.gamma_pade(theta, T)
     assert [round(decay_law.gamma_pade(1e4, T), 3) for T in (2048, 4096, 8192)] == [0.747, 0.551, 0.266]
+
+
+# ---------------------------------------------------------------- the atlas
+
+
+def test_the_small_models_differ_in_base_and_length_only():
+    found = decay_law.small_models()
+    assert list(found) == [(theta, T) for theta in (100, 1_000, 10_000, 100_000) for T in (256, 512, 1024)]
+    assert {len(exponents) for exponents in found.values()} == {5}
+    rows = {(row["theta"], row["T"], row["seed"]): row["gamma"] for row in gamma_atlas.atlas_table() if row["text"] == "austen"}
+    assert found[100, 1024] == [rows[100, 1024, seed] for seed in range(5)]
+
+
+def test_the_atlas_answers_what_it_was_asked():
+    found = decay_law.atlas_answer("base")
+    means = [np.mean([np.mean(decay_law.small_models()[theta, T]) for T in (256, 512, 1024)]) for theta in (100, 100_000)]
+    assert found["mean"] == pytest.approx(means[1] - means[0], abs=1e-12) and found["low"] < found["mean"] < found["high"]
+    with pytest.raises(ValueError, match="no question"):
+        decay_law.atlas_answer("weather")
 
 
 # ---------------------------------------------------------------- the widget

@@ -93,6 +93,8 @@ def test_idleness_makes_the_sink_of_a_small_head():
 
     grows, half = data.interval(of("BOS", 0.5, "idle place") - of("BOS", 0.1, "idle place"))
     assert grows - half > 0.4
+    few, many = (data.interval(of("BOS", share, "idle place")) for share in (0.1, 0.5))
+    assert few[0] + few[1] < 0.1 and many[0] - many[1] > 0.4
     more, half = data.interval(of("BOS", 0.5, "idle place") - of("BOS", 0.5, "busy place"))
     assert more - half > 0.3
     for fix, sign in (("BOS", -1), ("plus one", -1), ("gate", 1)):  # the gate that reads the token alone is no better
