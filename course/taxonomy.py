@@ -13,6 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course import pretrained
+from course.multi_head import said_twice
+from course.sinks import streaming_logits
+
 __all__ = [
     "MECHANISMS",
     "TASKS",
@@ -34,6 +38,7 @@ __all__ = [
     "ssm_scan",
     "tiled_attention",
     "train_recall",
+    "window_recall",
     "windowed_attention",
 ]
 
@@ -490,3 +495,24 @@ def train_recall(
             keys, said, target = batch(texts)
             right.append((models.answer(keys, said, n).argmax(dim=-1) == target).double().mean(dim=(1, 2)))
     return torch.stack(right)
+
+
+# ---------------------------------------------------------------- a trained model through a window
+
+
+@torch.no_grad()
+def window_recall(n: int = 24, lists: int = 6, windows: tuple[int, ...] = (28, 24, 23), first: int = 4) -> dict:
+    """A look: SmolLM2 reads n random tokens twice, with all keys or, beside the first tokens, the last of each window.
+
+    Returns:
+        "right": for "full" and each window, for each list the share of the tokens of the second reading that it would have
+        said; the first four of the list are left out, since their keys are always kept, and so is the last.
+    """
+    model = pretrained.load("smollm2-135m")
+    ids = said_twice(lists, n, model.config.V, torch.Generator().manual_seed(0))
+    told = {}
+    for window in (2 * n, *windows):
+        guess = streaming_logits(model, ids, window, first)[:, n + first : -1].argmax(dim=-1)  # (lists, n - first - 1)
+        shares = (guess == ids[:, n + first + 1 :]).float().mean(dim=1)
+        told["full" if window == 2 * n else str(window)] = [round(float(x), 3) for x in shares]
+    return {"n": n, "lists": lists, "first": first, "right": told}
