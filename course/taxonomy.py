@@ -88,6 +88,9 @@ def windowed_attention(query: Tensor, key: Tensor, value: Tensor, window: int) -
         value: (..., T, d_v).
         window: at least 1; from T on it is causal attention.
 
+    Returns:
+        (..., T, d_v).
+
     Raises:
         ValueError: if the window is empty.
     """
@@ -102,9 +105,17 @@ def windowed_attention(query: Tensor, key: Tensor, value: Tensor, window: int) -
 
 
 def sparse_attention(query: Tensor, key: Tensor, value: Tensor, keep: int) -> Tensor:
-    """Attention of each query to the `keep` keys of its largest scores: (..., T, d_k) twice and (..., T, d_v) → (..., T, d_v).
+    """Attention of each query to the `keep` keys of its largest scores.
 
     It still makes all scores in order to choose; practical forms choose blocks of keys, or choose by something cheaper.
+
+    Args:
+        query, key: (..., T, d_k).
+        value: (..., T, d_v).
+        keep: how many keys a query sees; from T on it is causal attention.
+
+    Returns:
+        (..., T, d_v).
 
     Raises:
         ValueError: if no key would be kept.
@@ -120,11 +131,16 @@ def sparse_attention(query: Tensor, key: Tensor, value: Tensor, keep: int) -> Te
 
 
 def low_rank_attention(query: Tensor, key: Tensor, value: Tensor, project: Tensor) -> Tensor:
-    """Attention to r mixtures of the keys, without a mask: (..., T, d_k), (..., S, d_k), (..., S, d_v) → (..., T, d_v).
+    """Attention to r mixtures of the keys, without a mask.
 
     Args:
-        query, key, value: as for attention.
+        query: (..., T, d_k).
+        key: (..., S, d_k).
+        value: (..., S, d_v).
         project: (r, S), which keys, and with what shares, make each mixture; the identity gives attention itself.
+
+    Returns:
+        (..., T, d_v).
 
     Source: Wang et al. (2020), Linformer: Self-Attention with Linear Complexity, section 4.
     """
@@ -136,7 +152,7 @@ def low_rank_attention(query: Tensor, key: Tensor, value: Tensor, project: Tenso
 
 
 def elu_features(x: Tensor) -> Tensor:
-    """elu(x) + 1, a feature map with positive entries: (..., d) → (..., d).
+    """elu(x) + 1, a feature map with positive entries: x (..., d) → (..., d).
 
     Source: Katharopoulos et al. (2020), Transformers are RNNs, section 3.2.
     """
@@ -144,11 +160,14 @@ def elu_features(x: Tensor) -> Tensor:
 
 
 def exp_features(x: Tensor, directions: Tensor) -> Tensor:
-    """Random features whose inner products are the exponential of a score on average, formula ch18-random: (..., d) → (..., r).
+    """Random features whose inner products are the exponential of a score on average, formula ch18-random.
 
     Args:
-        x: queries or keys, to be divided by the fourth root of d_k first if scores are to be scaled.
+        x: (..., d), queries or keys, to be divided by the fourth root of d_k first if scores are to be scaled.
         directions: (r, d) standard normal numbers, the same for queries and keys.
+
+    Returns:
+        (..., r).
 
     Source: Choromanski et al. (2021), Rethinking Attention with Performers, lemma 1.
     """
@@ -156,16 +175,29 @@ def exp_features(x: Tensor, directions: Tensor) -> Tensor:
 
 
 def linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Linear attention as a product with a mask: features (..., T, r) twice, value (..., T, d_v) → (..., T, d_v).
+    """Linear attention as a product with a mask.
 
-    The weights are inner products of features, divided by their sum, which must not be 0.
+    Args:
+        query, key: (..., T, r), features; the weights are their inner products, divided by their sum, which must not be 0.
+        value: (..., T, d_v).
+
+    Returns:
+        (..., T, d_v).
     """
     weights = (query @ key.mT).tril()  # (..., T, T)
     return weights @ value / weights.sum(dim=-1, keepdim=True)
 
 
 def linear_recurrence(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Linear attention as a recurrence, of which nothing grows with T: shapes as of `linear_attention`."""
+    """Linear attention as a recurrence, of which nothing that is kept grows with T, formula ch18-recurrence.
+
+    Args:
+        query, key: (..., T, r), features.
+        value: (..., T, d_v).
+
+    Returns:
+        (..., T, d_v).
+    """
     state, total, out = 0.0, 0.0, []
     for t in range(query.shape[-2]):
         q, k, v = (each[..., t, :] for each in (query, key, value))
@@ -182,6 +214,9 @@ def hybrid_attention(query: Tensor, key: Tensor, value: Tensor, window: int, fea
         value: (..., T, d_v).
         window: 0 gives linear attention, T causal attention.
         features: of queries and keys, with positive entries.
+
+    Returns:
+        (..., T, d_v).
 
     Source: Zhang et al. (2024), LoLCATs: On Low-Rank Linearizing of Large Language Models, section 3.3.
     """
@@ -218,16 +253,20 @@ def ssm_scan(decay: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tensor
 
 
 def ssm_matrix(decay: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    """The matrix that a selective state space multiplies the values by, formula ch18-dual: shapes of `ssm_scan` → (..., T, T).
+    """The matrix that a selective state space multiplies the values by, formula ch18-dual.
 
-    The decay may be 0, but not negative: its logarithm is summed.
+    Args:
+        decay: (..., T), which may be 0, but not negative: its logarithm is summed.
+        query, key: (..., T, d_k).
+
+    Returns:
+        (..., T, T), zero above the diagonal.
     """
-    T = decay.shape[-1]
-    forgets = torch.zeros(T, T, dtype=torch.bool, device=decay.device)
-    zero = decay == 0
+    T, zero = decay.shape[-1], decay == 0
     log = torch.where(zero, 1.0, decay).log().cumsum(dim=-1)  # (..., T)
     resets = zero.cumsum(dim=-1)
-    forgets = (resets[..., :, None] != resets[..., None, :]) | forgets.logical_not().triu(1)
+    later = torch.ones(T, T, dtype=torch.bool, device=decay.device).triu(1)
+    forgets = (resets[..., :, None] != resets[..., None, :]) | later  # a token of decay 0 stands between
     kept = torch.where(forgets, -math.inf, log[..., :, None] - log[..., None, :]).exp()  # (..., T, T)
     return (query @ key.mT) * kept
 
@@ -244,6 +283,9 @@ def delta_rule(beta: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tenso
         key: (..., T, d_k), of length 1.
         value: (..., T, d_v).
 
+    Returns:
+        (..., T, d_v).
+
     Source: Schlag, Irie and Schmidhuber (2021), Linear Transformers Are Secretly Fast Weight Programmers, section 4.2.
     """
     state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []  # (..., d_k, d_v)
@@ -255,9 +297,18 @@ def delta_rule(beta: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tenso
 
 
 def delta_product(beta: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """The delta rule as a product, formula ch18-delta-product: shapes of `delta_rule`.
+    """The delta rule as a product, formula ch18-delta-product.
 
     What each token writes solves a triangular system, since it depends on what earlier ones wrote.
+
+    Args:
+        beta: (..., T).
+        query: (..., T, d_k).
+        key: (..., T, d_k), of length 1.
+        value: (..., T, d_v).
+
+    Returns:
+        (..., T, d_v).
 
     Source: Yang et al. (2024), Parallelizing Linear Transformers with the Delta Rule over Sequence Length, section 3.
     """
@@ -287,9 +338,18 @@ def latent_expanded(query: Tensor, latent: Tensor, W_k: Tensor, W_v: Tensor) -> 
 
 
 def latent_attention(query: Tensor, latent: Tensor, W_k: Tensor, W_v: Tensor) -> Tensor:
-    """The same without making them, formula ch18-absorb: shapes of `latent_expanded`.
+    """The same without making them, formula ch18-absorb.
 
     Rotary positions are left out; a model with them keeps a short rotated key beside the latent.
+
+    Args:
+        query: (..., H, T, d_k).
+        latent: (..., T, c), all that is kept.
+        W_k: (H, c, d_k).
+        W_v: (H, c, d_v).
+
+    Returns:
+        (..., H, T, d_v).
 
     Source: DeepSeek-AI (2024), DeepSeek-V2, section 2.1.
     """
@@ -304,7 +364,7 @@ def latent_attention(query: Tensor, latent: Tensor, W_k: Tensor, W_v: Tensor) ->
 
 
 def costs(
-    T: int, H: int = 16, d: int = 128, kv: int = 4, window: int = 1024, keep: int = 256, latent: int = 576, full: int = 4
+    T: int, H: int = 16, d: int = 128, kv: int = 4, window: int = 256, keep: int = 256, latent: int = 576, full: int = 4
 ) -> dict:
     """Numbers that one layer keeps after T tokens, and multiplications and additions for one more token, by mechanism.
 
@@ -455,7 +515,7 @@ class RecallModels:
 def train_recall(
     models: RecallModels, task: str, n: int, rates: Tensor, steps: int, B: int, seed: int, texts: int = 64
 ) -> Tensor:
-    """Train by Adam, then the share of right answers on new texts, (2, G): of the first half to choose a rate by, of the second to report.
+    """Train by Adam, then ask on new texts.
 
     Args:
         models: G of them.
@@ -465,6 +525,9 @@ def train_recall(
         seed: of the texts. Models are S seeds times G / S rates, rates inside: of one seed all read the same texts, and so do
             models of other mechanisms.
         texts: of each half of the test.
+
+    Returns:
+        The share of right answers (2, G): of the first half, to choose a rate by, and of the second, to report.
     """
     w, G = models.weights, len(rates)
     seeds = G // len(torch.unique(rates))

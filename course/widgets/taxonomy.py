@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from course.widgets import Widget, esm
 
-__all__ = ["MEMORIES", "MOST", "Taxonomy", "WIDTH"]
+__all__ = ["MEMORIES", "MOST", "WIDTH", "Taxonomy"]
 
 WIDTH, MOST, WINDOW, SHARPNESS = 8, 24, 4, 30.0
 MEMORIES = ("list", "window", "sum", "corrected")
@@ -42,7 +42,7 @@ class Taxonomy(Widget):
         key, value = (torch.tensor(each[: self.n], dtype=torch.float64) for each in (self.keys_of, self.values_of))
         state = torch.zeros(WIDTH, WIDTH, dtype=torch.float64)
         for k, v in zip(key, value, strict=True):
-            k = k / k.norm()  # noqa: PLW2901
+            k = k / k.norm()
             state += k[:, None] * (v - k @ state)
         scores, last = SHARPNESS * key @ key.mT, max(self.n - WINDOW, 0)
         made = {"list": scores.softmax(dim=-1) @ value, "window": scores[:, last:].softmax(dim=-1) @ value[last:]}
