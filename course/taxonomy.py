@@ -415,7 +415,8 @@ def recall_batch(task: str, n: int, shape: tuple[int, ...], draw: torch.Generato
         draw: on the device that the texts are to be on.
 
     Returns:
-        Keys and what is said, (*shape, T), and the answers (*shape, n) to the last n tokens; T is 2n, or 3n if there are more writes.
+        Keys (B, T), what is said (B, T), and the answers (B, n) to the last n tokens, with all of `shape` in the place of B; T is 2n,
+        or 3n if there are more writes.
 
     Raises:
         ValueError: if there is no such task, or there are not so many keys.
@@ -503,7 +504,7 @@ class RecallModels:
         return weights @ value
 
     def answer(self, keys: Tensor, said: Tensor, n: int) -> Tensor:
-        """Keys and sayings (G, B, T) → logits (G, B, n, VALUES) of the answers to the last n tokens."""
+        """The answers to the last n tokens: keys (G, B, T) and said (G, B, T) → logits (G, B, n, VALUES)."""
         w, G = self.weights, len(keys)
         which = torch.arange(G, device=keys.device)[:, None, None]
         x = w["keys"][which, keys] + w["said"][which, said]  # (G, B, T, width)

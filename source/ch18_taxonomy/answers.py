@@ -1,6 +1,6 @@
 """Other right answers and named wrong answers of the exercises of ch18."""
 
-from autograder.answers import right, wrong
+from autograder.answers import equivalent, right, wrong
 
 TILES, STATE, DELTA = "the-same-function-not-the-same-bits", "a-sum-that-forgets", "a-sum-that-corrects"
 
@@ -285,3 +285,11 @@ for letters, sentence in {
     "cef": "You chose those that this chapter refutes.",
 }.items():
     wrong("ch18.dated", letters, sentence, see="who-won-and-when")
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent(
+    "ch18.delta",
+    "`state, out = (torch.zeros_like(key[..., 0, :, None] * value[..., -1, None, :]), [])`",
+    "only the shape of the first state is taken from the key and the value, and all tokens have the same",
+)
