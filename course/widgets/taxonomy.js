@@ -56,7 +56,7 @@ function taken(state) {
 function said(state) {
   const found = taken(state);
   const right = MEMORIES.map(([name]) => `${name} ${found[name].filter((x, i) => x === i + 1).length}`).join(", ");
-  const told = `Of ${state.n} pairs answered right: ${right}. The list keeps ${2 * WIDTH * state.n} numbers, each of the others 64.`;
+  const told = `Of ${state.n} pairs answered right: ${right}. The list keeps ${2 * WIDTH * state.n} numbers, the others at most 64.`;
   if (state.asked > state.n) return `${told} Pair ${state.asked} has not been fed.`;
   const given = MEMORIES.map(([name]) => `${name} ${found[name][state.asked - 1]}`).join(", ");
   return `${told} Asked for pair ${state.asked}, they answer with the value of pair: ${given}.`;

@@ -56,7 +56,7 @@ class Taxonomy(Widget):
     def describe(self) -> str:
         taken = self.taken_for()
         right = ", ".join(f"{name} {sum(x == i for i, x in enumerate(each, 1))}" for name, each in taken.items())
-        said = f"Of {self.n} pairs answered right: {right}. The list keeps {2 * WIDTH * self.n} numbers, each of the others 64."
+        said = f"Of {self.n} pairs answered right: {right}. The list keeps {2 * WIDTH * self.n} numbers, the others at most 64."
         if self.asked > self.n:
             return f"{said} Pair {self.asked} has not been fed."
         given = ", ".join(f"{name} {each[self.asked - 1]}" for name, each in taken.items())

@@ -293,3 +293,8 @@ equivalent(
     "`state, out = (torch.zeros_like(key[..., 0, :, None] * value[..., -1, None, :]), [])`",
     "only the shape of the first state is taken from the key and the value, and all tokens have the same",
 )
+equivalent(
+    "ch18.cache",
+    "`own_heads = 1 - 577 / (2 * 128 * 128)`",
+    "one number of 576 more is less than the tolerance of one part in a thousand",
+)
