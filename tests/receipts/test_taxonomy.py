@@ -282,6 +282,10 @@ def test_time_and_memory_against_length():
     assert fast["peak bytes"] * 100 < slow["peak bytes"] and fast["ms"] * 8 < slow["ms"]
     growth = {name: rows[65_536][name]["ms"] / rows[32_768][name]["ms"] for name in rows[65_536]}
     assert growth["course's kernel"] > 3 and max(growth["windowed, 256"], growth["linear in chunks"]) < 2.2
+    steps = {name: [rows[2 * T][name]["ms"] / rows[T][name]["ms"] for T in (8_192, 16_384, 32_768)] for name in rows[65_536]}
+    for name in ("windowed, 256", "linear in chunks"):  # how much more the kernel grows in a doubling
+        mean, half = data.interval([x - y for x, y in zip(steps["course's kernel"], steps[name], strict=True)])
+        assert mean - half > 0
     assert min(rows[1_024][name]["ms"] for name in ("windowed, 256", "linear in chunks")) > rows[1_024]["course's kernel"]["ms"]
     assert [round(x, 1) for x in (slow["ms"], fast["ms"])] == [97.7, 9.5] and round(slow["peak bytes"] / 1e9) == 70
 
@@ -291,3 +295,5 @@ def test_one_key_decides_what_is_recalled():
     right = data.record("looks")["results"]["window_recall"]["right"]
     assert min(right["24"]) > 0.25 and max(right["23"]) == 0
     assert max(abs(a - b) for a, b in zip(right["full"], right["28"], strict=True)) < 0.06
+    mean, half = data.interval([a - b for a, b in zip(right["24"], right["23"], strict=True)])
+    assert mean - half > 0.25
