@@ -27,6 +27,7 @@ from course.decay_law import CURVES, decay_fit, gains
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
 from course.position_rope import rope_frequencies, wavelengths
+from course.taxonomy import window_recall
 from course.tokens import bpe_encode, vocabulary
 
 __all__ = [
@@ -371,5 +372,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         rope_scores,
         decay_heads,
         sinks,
+        window_recall,
     )
 }
