@@ -37,7 +37,7 @@ def points(N: float) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: if N is not a whole number from 1 on.
     """
-    if not (N >= 1 and N == math.floor(N)):
+    if not (N >= 1 and math.floor(N) == N):
         raise ValueError(f"the longest distance must be a whole number from 1 on, got {N}")
     distance, count, start = [], [], 1
     while start <= N:
