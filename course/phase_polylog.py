@@ -5,14 +5,19 @@ of any shape (...), which leads the shape of what comes back; through a tensor t
 """
 
 import math
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from course.decay_law import fit_curve, shares
+
 __all__ = [
     "cumulants",
     "log_partition",
+    "log_spread",
     "moments",
+    "octave_shares",
     "peak",
     "points",
     "polylog",
@@ -50,12 +55,13 @@ def points(N: float) -> tuple[Tensor, Tensor]:
     return torch.cat(distance), torch.cat(count)
 
 
+@lru_cache(maxsize=2048)
 def _rule(size: int) -> tuple[Tensor, Tensor]:
     """Gauss' rule for the sum over 0, 1, …, size − 1: nodes and weights, from the recurrence of the polynomials orthogonal there."""
     n, size = torch.arange(1, NODES, dtype=torch.float64), float(size)
-    side = n / 2 * ((size - n) * (size + n) / (4 * n**2 - 1)).sqrt()
+    side = n / 2 * ((1 - n / size) * (1 + n / size) / (4 * n**2 - 1)).sqrt()
     nodes, vectors = torch.linalg.eigh(torch.diag(side, 1) + torch.diag(side, -1))
-    return (size - 1) / 2 + nodes, size * vectors[0] ** 2
+    return (size - 1) / 2 + size * nodes, size * vectors[0] ** 2
 
 
 def _log_weights(gamma: float | Tensor, distance: Tensor, cut: float | Tensor) -> Tensor:
@@ -85,6 +91,20 @@ def power_law(gamma: float | Tensor, N: int, cut: float | Tensor = 0.0) -> Tenso
     return _log_weights(gamma, torch.arange(1, N + 1, dtype=torch.float64), cut).softmax(dim=-1)
 
 
+def octave_shares(gamma: float | Tensor, octaves: int) -> Tensor:
+    """Share of the weight in each octave of distances, 1, 2–3, 4–7, …, up to 2^octaves − 1: gamma (...) → (..., octaves).
+
+    Raises:
+        ValueError: if there is no octave.
+    """
+    if octaves < 1:
+        raise ValueError(f"there must be an octave or more, got {octaves}")
+    distance, count = points(2**octaves - 1)
+    p = (_log_weights(gamma, distance, 0.0) + count.log()).softmax(dim=-1)  # (..., M)
+    member = distance.log2().floor().long() == torch.arange(octaves)[:, None]  # (octaves, M)
+    return p @ member.T.double()
+
+
 # ---------------------------------------------------------------- moments and cumulants of ln r
 
 
@@ -100,7 +120,7 @@ def moments(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor
 
 
 def cumulants(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor = 0.0) -> Tensor:
-    """κ₁ = E[ln r], κ₂ = Var[ln r], κ₃, … of the distances 1 to N, formula ch21-cumulants: gamma (...) → (..., order).
+    """κ₁ = E[ln r], κ₂ = Var[ln r], κ₃, … of the distances 1 to N, formulas ch21-mean and ch21-variance: gamma (...) → (..., order).
 
     κ_k is (−1)^k times the k-th derivative of ln Z by γ.
 
@@ -128,10 +148,24 @@ def profile_cumulants(profile: Tensor, low: int, high: int, order: int = 2) -> T
     Raises:
         ValueError: if the window is not in the profile.
     """
-    if not 1 <= low < high < profile.shape[-1]:
-        raise ValueError(f"a window needs 1 ≤ low < high < {profile.shape[-1]}, got {low} and {high}")
-    p = profile[..., low : high + 1].double()
-    return _cumulants(p / p.sum(dim=-1, keepdim=True), torch.arange(low, high + 1, dtype=torch.float64).log(), order)
+    p = shares(profile, low, high)  # (..., R)
+    return _cumulants(p, torch.arange(low, high + 1, dtype=torch.float64).log(), order)
+
+
+def log_spread(profile: Tensor, low: int, high: int) -> dict[str, Tensor]:
+    """How widely measured weight spreads over ln r, beside the power law with the same mean: profile (..., D + 1) → (...) each.
+
+    `exponent` is that power law's, the likeliest one; `variance` is Var[ln r] of the profile, and `ratio` what it is over the power
+    law's, formula ch21-excess.
+
+    Raises:
+        ValueError: if the window is not in the profile.
+    """
+    exponent = fit_curve(profile, "power law", low, high)["eta"][..., 0]  # (...)
+    log_distance = torch.arange(low, high + 1, dtype=torch.float64).log()
+    of_law = _cumulants((-exponent[..., None] * log_distance).softmax(dim=-1), log_distance, 2)[..., 1]
+    variance = profile_cumulants(profile, low, high)[..., 1]
+    return {"exponent": exponent, "variance": variance, "ratio": variance / of_law}
 
 
 # ---------------------------------------------------------------- without end
