@@ -73,6 +73,8 @@ def _log_weights(gamma: float | Tensor, distance: Tensor, cut: float | Tensor) -
 def log_partition(gamma: float | Tensor, N: float, cut: float | Tensor = 0.0) -> Tensor:
     """ln Z of the distances 1 to N, formula ch21-partition: gamma (...) → (...).
 
+    With `cut` of the weights r^−γ e^(−λr).
+
     Raises:
         ValueError: if N is not a whole number from 1 on.
     """
@@ -82,6 +84,8 @@ def log_partition(gamma: float | Tensor, N: float, cut: float | Tensor = 0.0) ->
 
 def power_law(gamma: float | Tensor, N: int, cut: float | Tensor = 0.0) -> Tensor:
     """The probabilities of the distances 1 to N, each weight over their sum: gamma (...) → (..., N).
+
+    With `cut` of the weights r^−γ e^(−λr).
 
     Raises:
         ValueError: if N is not positive.
@@ -109,7 +113,7 @@ def octave_shares(gamma: float | Tensor, octaves: int) -> Tensor:
 
 
 def moments(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor = 0.0) -> Tensor:
-    """E[ln r], E[(ln r)²], … up to a power: gamma (...) → (..., order).
+    """E[ln r], E[(ln r)²], … up to the power `order`, of the distances 1 to N, with `cut` also cut off: gamma (...) → (..., order).
 
     Raises:
         ValueError: if N is not a whole number from 1 on.
@@ -122,7 +126,7 @@ def moments(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor
 def cumulants(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor = 0.0) -> Tensor:
     """κ₁ = E[ln r], κ₂ = Var[ln r], κ₃, … of the distances 1 to N, formulas ch21-mean and ch21-variance: gamma (...) → (..., order).
 
-    κ_k is (−1)^k times the k-th derivative of ln Z by γ.
+    κ_k, up to k = `order`, is (−1)^k times the k-th derivative of ln Z by γ, with `cut` that of the sum which is cut off.
 
     Raises:
         ValueError: if N is not a whole number from 1 on.
