@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 from course import decay_law
 
 # ---------------------------------------------------------------- ch21.partition
@@ -235,7 +235,17 @@ def negative_taken_for_small(u):
     return torch.where(near, 1 / 12 - u**2 / 240 + u**4 / 6048, 1 / safe**2 - 1 / (2 * torch.sinh(safe / 2)) ** 2)
 
 
+equivalent("ch21.scaled", "`near = u.abs() < …`", "around 0.1 series and formula are both right to eight digits")
+equivalent(
+    "ch21.scaled", "`return torch.where(near, 1 / 12 - u ** 2 / 240 + u ** 4 / 604…", "below 0.1 the change is a part in 10¹⁰"
+)
+equivalent("ch21.scaled", "`safe = torch.where(near, …", "where u is near 0 any value will do, as long as it is not 0")
+
+
 # ---------------------------------------------------------------- ch21.peak
+
+equivalent("ch21.peak", "`low, high = (…", "an interval that holds the peak may be longer")
+equivalent("ch21.peak", "`for _ in range(…", "50 halvings are more than the seven digits need")
 
 
 @right("ch21.peak")
