@@ -105,6 +105,17 @@ def test_half_of_the_logarithm_holds_a_logistic_share():
             assert abs(exact - near) < 0.4 / math.log(N)
 
 
+@pytest.mark.receipt("ch21-ends", "derived")
+def test_the_mean_of_a_long_continuum_keeps_to_one_end():
+    x, end = sp.symbols("x end", positive=True)  # ln r and ln N: r^−γ dr is e^(−(γ − 1) x) dx
+    for g in (sp.Rational(3, 2), sp.Integer(3)):
+        area = sp.integrate(sp.exp(-(g - 1) * x), (x, 0, sp.oo))
+        assert sp.simplify(sp.integrate(x * sp.exp(-(g - 1) * x), (x, 0, sp.oo)) / area - 1 / (g - 1)) == 0
+    half = sp.Rational(1, 2)
+    mean = sp.integrate(x * sp.exp(half * x), (x, 0, end)) / sp.integrate(sp.exp(half * x), (x, 0, end))
+    assert sp.limit(sp.simplify(mean - (end - 1 / (1 - half))), end, sp.oo) == 0
+
+
 @pytest.mark.receipt("ch21-response", "derived")
 def test_the_response_is_the_square_on_both_sides():
     gamma, log_n = sp.symbols("gamma log_n", positive=True)
