@@ -26,6 +26,7 @@ from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
+from course.phase_polylog import log_spread
 from course.position_rope import rope_frequencies, wavelengths
 from course.taxonomy import window_recall
 from course.tokens import bpe_encode, vocabulary
@@ -36,6 +37,7 @@ __all__ = [
     "cached_text",
     "context_loss",
     "decay_heads",
+    "distance_spread",
     "first_tokens",
     "heads",
     "look",
@@ -355,6 +357,23 @@ def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tu
     return torch.stack(products), torch.stack(previous)
 
 
+@torch.no_grad()
+def distance_spread(windows: int = 2, tokens: int = 512, low: int = 4, high: int = 150) -> dict:
+    """Of each layer, and of all together (`whole`), by the mean over heads and windows of Austen: the `exponent` of the power law that has
+    the mean of ln r, the `variance` of ln r, and its `ratio` to that power law's. Layers (L,)."""
+    model, tokenizer, text = pretrained.load(MODEL), pretrained.tokenizer(MODEL), data.read("austen")
+    profiles = []
+    for i in range(windows):
+        start = round((i + 0.5) * len(text) / windows)
+        ids = tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens]
+        look_at(model, torch.tensor([ids]), lambda _, w, stream: profiles.append(distance_profile(w[0].float()).mean(dim=0)))
+    profile = torch.stack(profiles).unflatten(0, (windows, -1)).mean(dim=0)  # (L, D + 1)
+    profile = torch.cat([profile, profile.mean(dim=0, keepdim=True)])  # (L + 1, D + 1)
+    told = {name: _rounded(values) for name, values in log_spread(profile, low, high).items()}
+    whole = {name: values.pop() for name, values in told.items()}
+    return {"windows": windows, "tokens": tokens, "low": low, "high": high} | told | {"whole": whole}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
@@ -373,5 +392,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         decay_heads,
         sinks,
         window_recall,
+        distance_spread,
     )
 }
