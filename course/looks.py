@@ -27,6 +27,7 @@ from course.decay_law import CURVES, decay_fit, gains
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
 from course.position_rope import rope_frequencies, wavelengths
+from course.thermo_dictionary import head_response
 from course.tokens import bpe_encode, vocabulary
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "look",
     "neighbours",
     "previous_heads",
+    "responses",
     "rope_pairs",
     "rope_scores",
     "sinks",
@@ -354,6 +356,29 @@ def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tu
     return torch.stack(products), torch.stack(previous)
 
 
+@torch.no_grad()
+def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
+    """How each head's mean of ln r answers to a factor of its scores, and what a power law with this mean would do, on Austen.
+
+    (L H,) each, means over texts: `exponent`, `predicted` and `response` of `course.thermo_dictionary.head_response`; `parts` are the
+    medians over heads of the three ratios that lead from the prediction to the response.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, rows = data.read("austen"), []
+    for i in range(texts):
+        start = round((i + 0.5) * len(text) / texts)
+        ids = tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens]
+        layers: list[dict[str, Tensor]] = []
+        see = lambda layer, weights, stream, layers=layers: layers.append(head_response(weights[0], N))  # noqa: E731
+        look_at(model, torch.tensor([ids]), see)
+        rows.append({k: torch.cat([layer[k] for layer in layers]) for k in layers[0]})
+    found = {k: torch.stack([row[k] for row in rows]).mean(dim=0) for k in rows[0]}  # (L H,) each
+    own = -found["exponent"] * found["within"]
+    parts = (found["law"] / found["profile"], found["profile"] / found["within"], own / found["response"])
+    told = {"texts": texts, "tokens": tokens, "N": N, "parts": [round(float(x.median()), 2) for x in parts]}
+    return told | {k: _rounded(found[k]) for k in ("exponent", "predicted", "response")}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
@@ -371,5 +396,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         rope_scores,
         decay_heads,
         sinks,
+        responses,
     )
 }
