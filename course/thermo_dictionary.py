@@ -142,7 +142,8 @@ def head_response(weights: Tensor, N: int) -> dict[str, Tensor]:
 
     `exponent` γ has the head's mean of ln r, over queries; `law`, `profile` and `within` are the variances of ln r of that power law,
     of the mean weights, and in one query, averaged; `predicted` is −γ times the first of them, `response` how fast the mean of
-    ln r really changes if the head's scores are multiplied by a number near 1: formula ch22-head.
+    ln r really changes if the head's scores are multiplied by a number near 1: formula ch22-head. `law entropy`,
+    `profile entropy` and `entropy` are the entropies of the same three, in nats.
     """
     rows = windows(weights, N).double()  # (..., queries, N)
     p = rows / rows.sum(dim=-1, keepdim=True)
@@ -158,4 +159,7 @@ def head_response(weights: Tensor, N: int) -> dict[str, Tensor]:
         "within": within.mean(dim=-1),
         "predicted": -gamma * law,
         "response": response(p.log(), log_r).mean(dim=-1),
+        "law entropy": entropy(gamma, N),
+        "profile entropy": torch.special.entr(p.mean(dim=-2)).sum(dim=-1),
+        "entropy": torch.special.entr(p).sum(dim=-1).mean(dim=-1),
     }

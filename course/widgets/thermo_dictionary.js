@@ -1,7 +1,7 @@
 // Levels and who sits on them: the weight of a power law on each octave of distances, and its heat capacity over γ.
 
 const SIZES = [10, 100, 1000, 10000];
-const HOTTEST = 4;
+const COLDEST = 4;
 const logs = {};
 
 function energies(N) {
@@ -39,7 +39,7 @@ function values(gamma, N) {
 const curves = {};
 function curve(N) {
   if (curves[N]) return curves[N];
-  const points = Array.from({ length: 41 }, (_, k) => (k * HOTTEST) / 40).map((g) => [g, g ** 2 * law(g, N).variance]);
+  const points = Array.from({ length: 81 }, (_, k) => (k * COLDEST) / 80).map((g) => [g, g ** 2 * law(g, N).variance]);
   const at = peak(N);
   points.push([at, at ** 2 * law(at, N).variance]);
   points.sort((a, b) => a[0] - b[0]);
@@ -65,7 +65,7 @@ function octaves(gamma, N) {
   return found;
 }
 
-// The levels: energy upwards, one bar for each octave, the mean as a line with a standard deviation to both sides.
+// The levels: energy upwards, one bar for each octave, the mean as a stroke with a standard deviation to both sides.
 function levels({ gamma, N }, box) {
   const rows = octaves(gamma, N);
   const top = Math.log(2) * rows.length;
@@ -79,7 +79,7 @@ function levels({ gamma, N }, box) {
     if (low - high > 13) frame.append(text(left + share * width + 6, (low + high) / 2 + 4, name, { class: "course-small" }));
   }
   const v = values(gamma, N);
-  frame.line([[0, v.mean], [1, v.mean]], { colour: "right", width: 2, dash: "6 4" });
+  frame.line([[0.94, v.mean], [1.02, v.mean]], { colour: "right", width: 4 });
   frame.line([[0.98, Math.max(v.mean - v.spread, 0)], [0.98, Math.min(v.mean + v.spread, top)]], { colour: "right", width: 4 });
   return frame;
 }
@@ -87,14 +87,14 @@ function levels({ gamma, N }, box) {
 function thermometer({ gamma, N }, box, onMove) {
   const { points } = curve(N);
   const top = 1.1 * Math.max(...points.map(([, c]) => c));
-  const frame = chart({ x: [0, HOTTEST], y: [0, top], box, xLabel: "exponent γ: hot at the left, cold at the right", yLabel: "heat capacity", xTicks: [0, 1, 2, 3, 4] });
+  const frame = chart({ x: [0, COLDEST], y: [0, top], box, xLabel: "exponent γ: hot at the left, cold at the right", yLabel: "heat capacity", xTicks: [0, 1, 2, 3, 4] });
   frame.line(points, { colour: "query" });
   const heat = gamma ** 2 * law(gamma, N).variance;
   frame.line([[gamma, 0], [gamma, heat]], { colour: "right", width: 1.5, dash: "4 4" });
   const [x, y] = frame.at(gamma, heat);
   frame.append(handle({ x, y, colour: "right", onMove: (moved) => {
     const share = Math.min(Math.max((moved - box[0]) / box[2], 0), 1);
-    onMove(Math.round(share * HOTTEST * 20) / 20);
+    onMove(Math.round(share * COLDEST * 20) / 20);
   } }));
   return frame;
 }
@@ -103,7 +103,7 @@ export default {
   render({ model, el }) {
     const put = connect(model, el, ["gamma", "N"], draw);
     const now = () => ({ gamma: model.get("gamma"), N: model.get("N") });
-    const knob = slider({ label: "exponent γ", min: 0, max: HOTTEST, step: 0.05, value: now().gamma, colour: "right", onInput: (gamma) => put({ gamma }) });
+    const knob = slider({ label: "exponent γ", min: 0, max: COLDEST, step: 0.05, value: now().gamma, colour: "right", onInput: (gamma) => put({ gamma }) });
     const size = choice({ label: "longest distance", options: SIZES.map((N) => [String(N), String(N)]), value: String(now().N), onChange: (N) => put({ N: Number(N) }) });
     const figure = drawing("", (width) => {
       const narrow = width < 560;

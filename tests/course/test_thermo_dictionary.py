@@ -138,6 +138,10 @@ def test_what_is_said_of_heads_is_brute_force():
         gamma = float(found["exponent"][h])
         law = np.exp(-gamma * x) / np.exp(-gamma * x).sum()
         assert law @ x == pytest.approx(mean, abs=1e-9)
+        entropy_of = lambda q: -float((q * np.log(q)).sum())  # noqa: E731
+        assert float(found["law entropy"][h]) == pytest.approx(entropy_of(law), rel=1e-9)
+        assert float(found["profile entropy"][h]) == pytest.approx(entropy_of(blend), rel=1e-9)
+        assert float(found["entropy"][h]) == pytest.approx(np.mean([entropy_of(row) for row in rows]), rel=1e-9)
         assert float(found["predicted"][h]) == pytest.approx(-gamma * (law @ (x - mean) ** 2), rel=1e-8)
 
 
