@@ -60,7 +60,7 @@ def heat_capacity(gamma: float | Tensor, N: float) -> Tensor:
 
 
 def spread_by_pairs(p: Tensor, energy: Tensor) -> Tensor:
-    """The variance of the energies (N,) under p (..., N) as a sum over pairs, formula ch22-pairs → (...)."""
+    """The variance of energies under p as a sum over pairs, formula ch22-pairs: p (..., N), energy (N,) → (...)."""
     gaps = (energy[:, None] - energy).square().triu()  # (N, N)
     return torch.einsum("...i,...j,ij->...", p, p, gaps)
 
