@@ -151,3 +151,9 @@ def test_a_power_law_overstates_the_response_of_heads():
     assert planted[0]["noise"] == 0 and abs(planted[0]["predicted"] / planted[0]["response"] - 1) < 1e-3
     ratios = [row["predicted"] / row["response"] for row in planted]
     assert ratios == sorted(ratios) and ratios[-1] > 1.7
+    seen = {k: np.array(v) for k, v in data.record("looks")["results"]["responses"].items() if k in ("predicted", "response")}
+    for x, y, most in ((text["predicted"], text["response"], 0.0), (seen["predicted"], seen["response"], -0.15)):
+        factor, null = (np.array([np.median(np.delete(z, i)) for i in range(len(z))]) for z in (x / y, y))
+        less, half = data.interval(np.abs(x / factor - y) - np.abs(null - y))
+        assert less + half < most
+    assert 1.7 < np.median(seen["predicted"] / seen["response"]) < 1.9
