@@ -496,7 +496,7 @@ wrong("ch22.guess", 7, "A number is no range: say one of the four texts.", see="
 equivalent("ch22.erratum", "`n = min(N, …)`", "a few terms more or less that are summed; the constants are as good")
 equivalent("ch22.thermometer", "`low, high = (…)`", "any start around the exponents that occur leads to the same one")
 equivalent(
-    "ch22.thermometer", "`for _ in range(…)`", "one halving fewer leaves the exponent right to far more digits than are asked"
+    "ch22.thermometer", "`for _ in range(…):`", "one halving fewer leaves the exponent right to far more digits than are asked"
 )
 equivalent("ch22.thermometer", "`target = r.double().log().mean()`", "a tensor of one number compares like a float")
 equivalent(
