@@ -29,6 +29,7 @@ from course.multi_head import induction_score, previous_score, said_twice
 from course.phase_polylog import log_spread
 from course.position_rope import rope_frequencies, wavelengths
 from course.taxonomy import window_recall
+from course.thermo_dictionary import head_response
 from course.tokens import bpe_encode, vocabulary
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "look",
     "neighbours",
     "previous_heads",
+    "responses",
     "rope_pairs",
     "rope_scores",
     "sinks",
@@ -372,6 +374,26 @@ def distance_spread(windows: int = 2, tokens: int = 512, low: int = 4, high: int
     told = {name: _rounded(values) for name, values in log_spread(profile, low, high).items()}
     whole = {name: values.pop() for name, values in told.items()}
     return {"windows": windows, "tokens": tokens, "low": low, "high": high} | told | {"whole": whole}
+def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
+    """How each head's mean of ln r answers to a factor of its scores, and what a power law with this mean would do, on Austen.
+
+    (L H,) each, means over texts: `exponent`, `predicted` and `response` of `course.thermo_dictionary.head_response`; `parts` are the
+    medians over heads of the three ratios that lead from the prediction to the response.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, rows = data.read("austen"), []
+    for i in range(texts):
+        start = round((i + 0.5) * len(text) / texts)
+        ids = tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens]
+        layers: list[dict[str, Tensor]] = []
+        see = lambda layer, weights, stream, layers=layers: layers.append(head_response(weights[0], N))  # noqa: E731
+        look_at(model, torch.tensor([ids]), see)
+        rows.append({k: torch.cat([layer[k] for layer in layers]) for k in layers[0]})
+    found = {k: torch.stack([row[k] for row in rows]).mean(dim=0) for k in rows[0]}  # (L H,) each
+    own = -found["exponent"] * found["within"]
+    parts = (found["law"] / found["profile"], found["profile"] / found["within"], own / found["response"])
+    told = {"texts": texts, "tokens": tokens, "N": N, "parts": [round(float(x.median()), 2) for x in parts]}
+    return told | {k: _rounded(found[k]) for k in ("exponent", "predicted", "response")}
 
 
 def _rounded(values: Tensor) -> list[float]:
@@ -393,5 +415,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         sinks,
         window_recall,
         distance_spread,
+        responses,
     )
 }
