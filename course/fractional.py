@@ -40,7 +40,7 @@ SHARE = 0.5  # of the stream that a layer's attention is given in a rollout; the
 
 
 def jumps(gamma: float, shape: tuple[int, ...], generator: torch.Generator, N: float = math.inf) -> Tensor:
-    """Lengths from 1 to N with density ∝ r^−γ, by inverting their distribution: → (*shape,) float64.
+    """Lengths from 1 to N with density ∝ r^−γ, by inverting their distribution: → float64 of any shape that is asked for.
 
     Raises:
         ValueError: if N is not above 1, or is infinite although γ is at most 1 and the density has no finite sum.

@@ -48,18 +48,18 @@ function picture(state, width, onWave) {
   const both = walks(state);
   const panel = (walk, top, colour, label, xLabel) => {
     const reach = Math.max(4, ...walk.map(Math.abs));
-    const frame = chart({ x: [0, STEPS], y: [-reach, reach], box: [left, top, room, 84], xTicks: [0, 50, 100, 150, 200], yTicks: ticks(-reach, reach, 3), yLabel: label, xLabel });
+    const frame = chart({ x: [0, STEPS], y: [-reach, reach], box: [left, top, room, 84], xTicks: [0, 50, 100, 150, 200], yTicks: ticks(-reach, reach, 5), yLabel: label, xLabel });
     frame.line(walk.map((x, i) => [i, x]), { colour, width: 1.6 });
     return frame;
   };
-  const box = [left, 292, room, 130];
+  const box = [left, 312, room, 130];
   const frame = chart({ x: WAVES.map((t) => t - OFF), y: [-0.6, 1], box, xTicks: [-13, -12, -11, -10], yTicks: [-0.5, 0, 0.5, 1], format: (t) => (t < -5 ? String(Number((10 ** (t + OFF)).toPrecision(1))) : String(t)), xLabel: "wave number k, radians a token", yLabel: "factor" });
   const curve = Array.from({ length: 91 }, (_, i) => WAVES[0] + ((WAVES[1] - WAVES[0]) * i) / 90);
   frame.line(curve.map((x) => [x - OFF, gain(state, 10 ** x)]), { colour: "weights", width: 2 });
   frame.line([[WAVES[0] - OFF, 0], [WAVES[1] - OFF, 0]], { colour: "residual", width: 1 });
   const [px, py] = frame.at(state.wave - OFF, gain(state, 10 ** state.wave));
   frame.append(handle({ x: px, y: py, colour: "right", onMove: (x) => onWave(WAVES[0] + (Math.min(Math.max((x - box[0]) / box[2], 0), 1)) * (WAVES[1] - WAVES[0])) }));
-  return [panel(both[0], 16, "residual", "ant", ""), panel(both[1], 136, "query", "albatross", "jumps"), frame];
+  return [panel(both[0], 18, "residual", "ant", ""), panel(both[1], 152, "query", "albatross", "jumps"), frame];
 }
 
 export default {
@@ -70,7 +70,7 @@ export default {
     const steep = slider({ label: "exponent γ of the jumps", min: 0.1, max: 4, step: 0.1, value: now().gamma, format: (x) => number(x, 1), colour: "query", onInput: (gamma) => put({ gamma }) });
     const far = slider({ label: "longest jump N", min: 3, max: 12, step: 1, value: now().cut, format: (x) => (2 ** x).toLocaleString("en-US"), onInput: (cut) => put({ cut }) });
     const wave = slider({ label: "wave number k", min: -3, max: 0.45, step: 0.05, value: now().wave, format: (x) => number(10 ** x, 3), colour: "right", onInput: (x) => put({ wave: x }) });
-    const figure = drawing("", (width) => [462, ...picture(now(), width, (x) => put({ wave: Math.round(x * 20) / 20 }))]);
+    const figure = drawing("", (width) => [482, ...picture(now(), width, (x) => put({ wave: Math.round(x * 20) / 20 }))]);
     const told = sentence();
     function draw(state) {
       steep.set(state.gamma);

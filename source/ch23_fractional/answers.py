@@ -400,4 +400,4 @@ def first_head(maps, shares):
 right("ch23.guess", "below 0.9")
 right("ch23.guess", "above 1.1")
 wrong("ch23.guess", "about 1", "Choose one of the three texts, word for word.", see="the-experiment-are-the-jumps-independent")
-wrong("ch23.guess", "0.9", "Choose one of the three texts, word for word.", see="the-experiment-are-the-jumps-independent")
+wrong("ch23.guess", "0.9", "A number is too exact for a guess: choose one of the three ranges.", see="the-experiment-are-the-jumps-independent")
