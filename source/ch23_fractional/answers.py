@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch23.walks
 
@@ -400,4 +400,19 @@ def first_head(maps, shares):
 right("ch23.guess", "below 0.9")
 right("ch23.guess", "above 1.1")
 wrong("ch23.guess", "about 1", "Choose one of the three texts, word for word.", see="the-experiment-are-the-jumps-independent")
-wrong("ch23.guess", "0.9", "A number is too exact for a guess: choose one of the three ranges.", see="the-experiment-are-the-jumps-independent")
+wrong(
+    "ch23.guess",
+    "0.9",
+    "A number is too exact for a guess: choose one of the three ranges.",
+    see="the-experiment-are-the-jumps-independent",
+)
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent(
+    "ch23.rollout",
+    "`for layer, share in zip(maps.mean(dim=1).flip(0), shares.flip(-1), strict=True):`",
+    "shares have one axis only",
+)
+equivalent("ch23.averages", "`for _ in range(…):`", "how many vectors are tried is the tester's choice")
+equivalent("ch23.averages", "`generator = torch.Generator().manual_seed(…)`", "any seed draws numbers of both signs")

@@ -65,6 +65,7 @@ def test_contraction_by_all_pairs():
     found = fractional.contraction(P)
     for one, value in zip(P, found, strict=True):
         assert float(value) == pytest.approx(max(float((a - b).abs().sum()) / 2 for a in one for b in one))
+    assert float(fractional.contraction(P[0] @ P[1])) <= float(found[0] * found[1]) + 1e-12
     f = torch.randn(7, generator=generator(), dtype=torch.float64)
     assert float((P[0] @ f).max() - (P[0] @ f).min()) <= float(found[0] * (f.max() - f.min()))
 
