@@ -24,6 +24,7 @@ from course.attention_maps import (
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
+from course.fractional import depth_test
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
 from course.phase_polylog import log_spread
@@ -41,6 +42,7 @@ __all__ = [
     "distance_spread",
     "first_tokens",
     "heads",
+    "layer_maps",
     "look",
     "neighbours",
     "previous_heads",
@@ -48,6 +50,7 @@ __all__ = [
     "rope_pairs",
     "rope_scores",
     "sinks",
+    "walks_back",
 ]
 
 MODEL = "smollm2-135m"
@@ -394,6 +397,41 @@ def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
     parts = (found["law"] / found["profile"], found["profile"] / found["within"], own / found["response"])
     told = {"texts": texts, "tokens": tokens, "N": N, "parts": [round(float(x.median()), 2) for x in parts]}
     return told | {k: _rounded(found[k]) for k in ("exponent", "predicted", "response")}
+def layer_maps(name: str, text: str, windows: int, tokens: int) -> Tensor:
+    """The maps of each layer, mean over heads, on windows of a text: (windows, L, tokens, tokens), float32.
+
+    `name` is `MODEL`, which reads windows from all over the text, or "gpt", the course's own, which reads what it was not trained on, the last
+    60,000 characters, and puts BOS first.
+    """
+    whole = data.read(text)
+    if name == "gpt":
+        (model, merges), whole = load_gpt(), whole[-60_000:]
+        encode = lambda piece: [model.config.V - 1, *bpe_encode(piece, merges)]  # noqa: E731
+    else:
+        model, tokenizer = pretrained.load(name), pretrained.tokenizer(name)
+        encode = lambda piece: tokenizer.encode(piece, errors="ignore")  # noqa: E731
+    found = []
+    for i in range(windows):
+        start = round((i + 0.5) * (len(whole) - 8 * tokens) / windows)
+        layers: list[Tensor] = []
+        ids = torch.tensor([encode(whole[start : start + 8 * tokens])[:tokens]])
+        look_at(model, ids, lambda layer, weights, stream, layers=layers: layers.append(weights[0].float().mean(dim=0)))
+        found.append(torch.stack(layers))
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def walks_back(windows: int = 4, tokens: int = 160) -> dict:
+    """Attention over depth as a walk, on windows of Austen: what `course.fractional.depth_test` finds, and `first`, the weight on the four
+    first keys by layer.
+    """
+    maps = layer_maps(MODEL, "austen", windows, tokens)
+    found = {
+        name: [_rounded(row) for row in torch.tensor(values)] if isinstance(values[0], list) else _rounded(torch.tensor(values))
+        for name, values in depth_test(maps).items()
+    }
+    first = maps[:, :, tokens // 2 :, :FIRST].sum(dim=-1).mean(dim=(0, 2))
+    return {"windows": windows, "tokens": tokens, "first": _rounded(first)} | found
 
 
 def _rounded(values: Tensor) -> list[float]:
@@ -416,5 +454,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         window_recall,
         distance_spread,
         responses,
+        walks_back,
     )
 }
