@@ -377,6 +377,9 @@ def distance_spread(windows: int = 2, tokens: int = 512, low: int = 4, high: int
     told = {name: _rounded(values) for name, values in log_spread(profile, low, high).items()}
     whole = {name: values.pop() for name, values in told.items()}
     return {"windows": windows, "tokens": tokens, "low": low, "high": high} | told | {"whole": whole}
+
+
+@torch.no_grad()
 def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
     """How each head's mean of ln r answers to a factor of its scores, and what a power law with this mean would do, on Austen.
 
@@ -397,6 +400,9 @@ def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
     parts = (found["law"] / found["profile"], found["profile"] / found["within"], own / found["response"])
     told = {"texts": texts, "tokens": tokens, "N": N, "parts": [round(float(x.median()), 2) for x in parts]}
     return told | {k: _rounded(found[k]) for k in ("exponent", "predicted", "response")}
+
+
+@torch.no_grad()
 def layer_maps(name: str, text: str, windows: int, tokens: int) -> Tensor:
     """The maps of each layer, mean over heads, on windows of a text: (windows, L, tokens, tokens), float32.
 
