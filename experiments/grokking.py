@@ -41,6 +41,8 @@ Writes course/data/records/grokking.json and beside it the curves, grokking.npz,
 
 import argparse
 import math
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -234,6 +236,9 @@ def transformers(s: dict, small: bool) -> None:
     arrays = {name: x.numpy().astype(np.float32 if "loss" in name else np.float16) for name, x in curves.items()}
     np.savez_compressed(path.with_suffix(".npz"), circles=circles(kept, list(looks), keys), **arrays)
     print(path, f"{time.perf_counter() - began:.0f} s in all")
+    if os.environ.get("OUT"):
+        for each in (path, path.with_suffix(".npz")):
+            shutil.copy(each, os.environ["OUT"])
 
 
 def frames(steps: list[int], n: int) -> list[int]:
