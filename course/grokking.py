@@ -44,19 +44,22 @@ Weights = dict[str, Tensor]
 # ---------------------------------------------------------------- the task
 
 
-def mod_add_data(p: int, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """All p² pairs (a, b) in a random order, cut in two: those to train on, (n, 2), with n = round(share · p²), and the others.
+def mod_add_data(p: int, share: float, seed: int, ordered: bool = True) -> tuple[Tensor, Tensor]:
+    """Pairs (a, b) in a random order, cut in two: round(share · n) of them to train on, and the others, (…, 2) each.
+
+    Args:
+        ordered: whether all n = p² pairs count, or only the n = p (p + 1) / 2 with a ≤ b. A model that adds two embeddings cannot tell
+            a + b from b + a, so it is tested fairly only on pairs whose mirror it has not seen.
 
     Raises:
         ValueError: if p is no odd number above 1, or one part would be empty.
     """
-    n = round(share * p * p)
-    if p < 3 or p % 2 == 0 or not 0 < n < p * p:
-        raise ValueError(
-            f"p must be odd and at least 3, and both parts need pairs: got p = {p}, {n} of {p * p} pairs to train on"
-        )
-    order = torch.randperm(p * p, generator=torch.Generator().manual_seed(seed))
-    pairs = torch.stack([order // p, order % p], dim=1)  # (p², 2)
+    pairs = every_pair(max(p, 0))
+    pairs = pairs if ordered else pairs[pairs[:, 0] <= pairs[:, 1]]
+    n = round(share * len(pairs))
+    if p < 3 or p % 2 == 0 or not 0 < n < len(pairs):
+        raise ValueError(f"p must be odd and at least 3, and both parts need pairs: got p = {p}, {n} of {len(pairs)} to train on")
+    pairs = pairs[torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))]
     return pairs[:n], pairs[n:]
 
 
@@ -256,22 +259,32 @@ def keep_frequencies(table: Tensor, frequencies: Iterable[int], dim: int = -2) -
     return torch.fft.irfft(spectrum * keep.view(shape), n=table.shape[dim], dim=dim).to(table.dtype)
 
 
-def by_sum(logits: Tensor) -> Tensor:
-    """Means over all pairs with the same sum: logits (..., p, p, p) → (..., p, p), row s for the sum s."""
+def by_sum(logits: Tensor, pairs: Tensor | None = None) -> Tensor:
+    """Means over all pairs with the same sum: logits (..., p, p, p), the answer's axis last → (..., p, p), row s for the sum s.
+
+    Args:
+        pairs: (n, 2), the only ones that count; a sum that none of them has gets a row of zeros.
+    """
     p = logits.shape[-1]
-    a = torch.arange(p, device=logits.device)[:, None]
-    b = (torch.arange(p, device=logits.device) - a) % p  # (p, p): b with a + b = s
-    return logits.double()[..., a, b, :].mean(dim=-3)
+    pairs = every_pair(p).to(logits.device) if pairs is None else pairs
+    total = pairs.sum(dim=1) % p  # (n,)
+    picked = logits.double()[..., pairs[:, 0], pairs[:, 1], :]  # (..., n, p)
+    sums = picked.new_zeros(*picked.shape[:-2], p, p).index_add(-2, total, picked)
+    return sums / total.bincount(minlength=p).clamp_min(1)[:, None]
 
 
-def restricted_loss(logits: Tensor, frequencies: Iterable[int]) -> Tensor:
-    """Loss on all pairs if of the logits only what depends on the sum at some frequencies stays, and the mean over pairs.
+def restricted_loss(logits: Tensor, frequencies: Iterable[int], pairs: Tensor | None = None) -> Tensor:
+    """Loss if of the logits only what depends on the sum at some frequencies stays, and their mean: formula ch24-restricted.
 
-    logits (..., p, p, p), the answer's axis last → (...), in nats, float64: formula ch24-restricted.
+    logits (..., p, p, p), the answer's axis last → (...), in nats, float64. What stays is the same for all pairs with one sum, and each
+    sum counts the same.
+
+    Args:
+        pairs: (n, 2), the only ones of which the means are taken, such as those that were not trained on.
 
     Source: Nanda et al. (2023), Progress measures for grokking via mechanistic interpretability, section 5.1.
     """
-    kept = keep_frequencies(by_sum(logits), frequencies)  # (..., p, p)
+    kept = keep_frequencies(by_sum(logits, pairs), frequencies)  # (..., p, p)
     return -kept.log_softmax(dim=-1).diagonal(dim1=-2, dim2=-1).mean(dim=-1)
 
 
