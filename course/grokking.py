@@ -8,14 +8,19 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from course import data
 
 __all__ = [
     "TRANSFORMER",
     "accuracy",
     "by_sum",
+    "checkpoints",
+    "curves",
     "decayed_adam",
     "every_pair",
     "exact_interval",
@@ -218,6 +223,31 @@ def phase_times(
     """
     first = lambda values, level: next((s for s, x in zip(steps, values, strict=True) if x >= level), None)  # noqa: E731
     return first(train, learned), first(test, grokked)
+
+
+# ---------------------------------------------------------------- what was recorded
+
+
+def curves() -> dict[str, Tensor]:
+    """What `experiments/grokking.py` measured of each run at each look, (runs, looks) each, and `circles` (runs, frames, p, 2).
+
+    Runs, looks and frames are in the order of the record grokking.
+    """
+    with np.load(data.record_path("grokking").with_suffix(".npz")) as kept:
+        return {name: torch.from_numpy(kept[name]).float() for name in kept.files}
+
+
+def checkpoints(groks: bool = True) -> tuple[list[int], list[Weights], Tensor, Tensor]:
+    """Two small networks with p = 31 on the way: steps, weights at each, pairs to train on (n, 2) and to test on (n', 2).
+
+    Args:
+        groks: the one with weight decay 1, or the one without, which only memorises.
+    """
+    with np.load(data.record_path("grokking_tiny").with_suffix(".npz")) as kept:
+        which = 0 if groks else 1
+        w = {name: torch.from_numpy(kept[name][which]).float() for name in ("E", "W_1", "W_2")}
+        steps, train, test = kept["steps"].tolist(), torch.from_numpy(kept["train"]), torch.from_numpy(kept["test"])
+    return steps, [{name: x[i : i + 1] for name, x in w.items()} for i in range(len(steps))], train, test
 
 
 # ---------------------------------------------------------------- Fourier measures
