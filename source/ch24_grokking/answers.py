@@ -120,7 +120,9 @@ def by_fft(logits, frequencies, pairs):
 def over_all_pairs(logits, frequencies, pairs):
     p = logits.shape[-1]
     pairs = torch.cartesian_prod(torch.arange(p), torch.arange(p))
-    table = torch.zeros(p, p, dtype=torch.float64).index_add(0, pairs.sum(dim=1) % p, logits[pairs[:, 0], pairs[:, 1]].double()) / p
+    table = (
+        torch.zeros(p, p, dtype=torch.float64).index_add(0, pairs.sum(dim=1) % p, logits[pairs[:, 0], pairs[:, 1]].double()) / p
+    )
     spectrum = torch.fft.rfft(table, dim=0)
     keep = torch.zeros(len(spectrum), 1, dtype=torch.float64)
     keep[[0, *frequencies]] = 1
@@ -155,7 +157,11 @@ def without_the_mean(logits, frequencies, pairs):
     return float(torch.nn.functional.cross_entropy(torch.fft.irfft(spectrum * keep, n=p, dim=0), torch.arange(p)))
 
 
-@wrong("ch24.restricted", "Only the cosines were kept. A wave along s has a phase, so it needs the sine as well.", see="not-so-sudden")
+@wrong(
+    "ch24.restricted",
+    "Only the cosines were kept. A wave along s has a phase, so it needs the sine as well.",
+    see="not-so-sudden",
+)
 def cosines_only(logits, frequencies, pairs):
     p = logits.shape[-1]
     s = torch.arange(p, dtype=torch.float64)
@@ -351,7 +357,9 @@ def before_the_time_itself(times, seen, at):
 wrong("ch24.guess", "0.7", "That is none of the six decays.", see="sixty-transformers")
 wrong("ch24.guess", "yes", "A decay is asked for, as a text.", see="sixty-transformers")
 
-wrong("ch24.early", "a", "Others have published early signs: to be first is a claim about their work.", see="what-few-runs-can-say")
+wrong(
+    "ch24.early", "a", "Others have published early signs: to be first is a claim about their work.", see="what-few-runs-can-say"
+)
 wrong("ch24.early", "b", "What comes first need not be a cause: something else may move both.", see="what-few-runs-can-say")
 wrong(
     "ch24.early",
