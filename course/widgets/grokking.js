@@ -59,7 +59,7 @@ function circle(state, left, top, size) {
     svg("rect", { x: left, y: top, width: size, height: size, fill: "none", class: "course-axis" }),
     svg("polyline", { points: path, fill: "none", stroke: "var(--residual)", "stroke-width": 1, opacity: 0.6 }),
     ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.6, fill: "var(--query)" })),
-    text(left, top - 10, "the 113 numbers, neighbours joined"),
+    text(left, top - 10, "neighbours joined"),
   );
   return node;
 }
