@@ -118,7 +118,7 @@ def transformer(w: Weights, pairs: Tensor, H: int = 4) -> Tensor:
     """What M transformers say after "a b =": pairs (n, 2) or (M, n, 2) → (M, n, p).
 
     One layer, no norm, no biases, learned positions: attention at "=" (token p) over the three tokens, then a feed-forward network with
-    ReLU, both added to the stream, as in Nanda et al. (2023). As "=" is always the same, each key's score depends on its own token only.
+    ReLU, both added to the stream. As "=" is always the same, each key's score depends on its own token only.
 
     Source: Nanda et al. (2023), Progress measures for grokking via mechanistic interpretability.
     """
@@ -254,7 +254,7 @@ def checkpoints(groks: bool = True) -> tuple[list[int], list[Weights], Tensor, T
 
 
 def fourier_shares(table: Tensor) -> Tensor:
-    """How a table's power is divided among the frequencies 1 … (p − 1) / 2: (..., p, d) → (..., (p − 1) / 2), float64.
+    """How power is divided among the frequencies 1 … (p − 1) / 2: table (..., p, d) → (..., (p − 1) / 2), float64.
 
     Power is summed over the columns, without frequency 0: formula ch24-share.
 
@@ -268,7 +268,7 @@ def fourier_shares(table: Tensor) -> Tensor:
 
 
 def fourier_measure(table: Tensor, top: int = 5) -> Tensor:
-    """Share of the power in the `top` strongest frequencies, (..., p, d) → (...)."""
+    """Share of the power of a table in its `top` strongest frequencies: table (..., p, d) → (...)."""
     return fourier_shares(table).topk(top, dim=-1).values.sum(dim=-1)
 
 
@@ -280,7 +280,7 @@ def key_frequencies(table: Tensor, times: float = 3.0) -> list[int]:
 
 
 def keep_frequencies(table: Tensor, frequencies: Iterable[int], dim: int = -2) -> Tensor:
-    """What is left of a table if only its mean and some frequencies along an axis of length p stay: of its shape and dtype."""
+    """What is left if only the mean and some frequencies along an axis of length p stay: table (..., p, d) → (..., p, d), its dtype."""
     spectrum = torch.fft.rfft(table.double(), dim=dim)
     keep = torch.zeros(spectrum.shape[dim], dtype=torch.bool, device=table.device)
     keep[[0, *frequencies]] = True
@@ -336,7 +336,7 @@ def excluded_loss(logits: Tensor, frequencies: Iterable[int], pairs: Tensor) -> 
 
 
 def linear_cka(X: Tensor, Y: Tensor) -> Tensor:
-    """Likeness of two descriptions of the same n things, (..., n, d) and (..., n, d') → (...), from 0 to 1: formula ch24-cka.
+    """Likeness of two descriptions of the same n things, from 0 to 1: X (..., n, d), Y (..., n, d') → (...); formula ch24-cka.
 
     It stays as it is if either is turned or scaled. Unrelated descriptions do not give 0 where widths are not far below n.
 

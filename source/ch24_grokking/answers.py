@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import right, wrong
+from autograder.answers import equivalent, right, wrong
 
 # ---------------------------------------------------------------- ch24.curve
 
@@ -393,3 +393,5 @@ wrong(
     "For the number of runs you used 5% in one tail: an interval of 95% leaves 2.5% on each side.",
     see="what-few-runs-can-say",
 )
+
+equivalent("ch24.restricted", "`return float(-kept.log_softmax(dim=-1).diagonal().mean())`", "of a table with two axes, axis 1 is the last")
