@@ -243,4 +243,6 @@ def test_measured_profiles_spread_more_widely_than_their_power_law():
     for seeds in (False, True):
         low, high = again(bumps, len(gamma), 1 - 0.05 / 5, seeds)
         assert all(a < 0 < b for a, b in zip(low, high, strict=True))
-    assert (gamma > 1).sum() == 30 and sum(row["exponent"] > 1 for row in rows) == sum(row["exponent"] > 1 for row in natural) == 12
+    assert (gamma > 1).sum() == 30 and sum(row["exponent"] > 1 for row in rows) == sum(
+        row["exponent"] > 1 for row in natural
+    ) == 12
