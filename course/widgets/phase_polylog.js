@@ -38,11 +38,12 @@ function exponent(height, octaves) {
 
 function said(state) {
   const share = near(state);
-  const u = (state.gamma - 1) * state.octaves * Math.LN2;
+  const logN = Math.log(2 ** state.octaves - 1);
+  const u = (state.gamma - 1) * logN;
   const told = share > 0.1 && share < 0.9 ? "Neither half has nine tenths." : `The ${share > 0.5 ? "near" : "far"} half has nine tenths.`;
   return (
-    `γ = ${number(state.gamma)}, ${state.octaves} octaves of distances (ln N = ${number(state.octaves * Math.LN2, 1)}): the near half has ` +
-    `${number(100 * share, 0)}% of the weight (u = ${number(u, 1)}). ${told}`
+    `γ = ${number(state.gamma)}, ${state.octaves} octaves of distances (ln N = ${number(logN, 1)}): the near half has ` +
+    `${number(100 * share, 1)}% of the weight (u = ${number(u, 1)}). ${told}`
   );
 }
 

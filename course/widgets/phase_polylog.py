@@ -38,13 +38,14 @@ class Octaves(Widget):
 
     def describe(self) -> str:
         near = self.near()
-        u = (self.gamma - 1) * self.octaves * math.log(2)
+        log_n = math.log(2**self.octaves - 1)
+        u = (self.gamma - 1) * log_n
         said = (
             "Neither half has nine tenths."
             if 0.1 < near < 0.9
             else f"The {'near' if near > 0.5 else 'far'} half has nine tenths."
         )
         return (
-            f"γ = {self.gamma:.2f}, {self.octaves} octaves of distances (ln N = {self.octaves * math.log(2):.1f}): the near half has "
-            f"{100 * near:.0f}% of the weight (u = {u:.1f}). {said}"
+            f"γ = {self.gamma:.2f}, {self.octaves} octaves of distances (ln N = {log_n:.1f}): the near half has "
+            f"{100 * near:.1f}% of the weight (u = {u:.1f}). {said}"
         ).replace("-", "−")

@@ -152,13 +152,13 @@ wrong(
 wrong(
     "ch21.response",
     cell(_SYMBOLS + "mean = sympy.log(a) + 1 / (g - 1)\nanswer_to_gamma = 1 / (g - 1) ** 2\nthird = -2 / (g - 1) ** 3"),
-    "The sign of the third cumulant: the long tail is on the far side. Odd derivatives of ln Z change their sign.",
+    "The sign of the third cumulant: the long tail is on the far side. Odd derivatives of ln Z are cumulants with the sign turned.",
     see="one-sum-that-knows-the-moments",
 )
 wrong(
     "ch21.response",
     cell(_SYMBOLS + "mean = sympy.log(a) + 1 / (g - 1)\nanswer_to_gamma = -1 / (g - 1) ** 2\nthird = 2 / (g - 1) ** 3"),
-    "A variance is not negative: the mean falls when the exponent grows, and the minus in the question turns that round.",
+    "A variance is never negative: the mean falls as the exponent grows, and the minus in the question makes that positive.",
     see="one-sum-that-knows-the-moments",
 )
 wrong(
@@ -263,7 +263,7 @@ def by_a_root_of_the_skew(N):
     return float(place), cumulant(place, 2)
 
 
-@wrong("ch21.peak", "At 1 is the peak of a continuum. Whole distances move it.", see="where-the-peak-is")
+@wrong("ch21.peak", "The peak of a continuum is at 1. Whole distances move it.", see="where-the-peak-is")
 def always_at_one(N):
     log_r = torch.arange(1, N + 1, dtype=torch.float64).log()
     p = (-log_r).softmax(dim=0)
@@ -284,7 +284,7 @@ def leading_terms(N):
     return 1 - 5.63 / math.log(N) ** 3, math.log(N) ** 2 / 12 + 0.5772156649 * math.log(N) / 6
 
 
-@wrong("ch21.peak", "The best of a grid of exponents: its step is all that you know of the place.", see="where-the-peak-is")
+@wrong("ch21.peak", "The best of a grid of exponents is known only to within the grid's step.", see="where-the-peak-is")
 def best_of_a_grid(N):
     log_r = torch.arange(1, N + 1, dtype=torch.float64).log()
 

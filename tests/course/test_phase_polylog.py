@@ -110,7 +110,7 @@ def test_the_widget_says_what_it_shows():
     octaves = Octaves(gamma=1.0, octaves=40)
     assert octaves.near() == pytest.approx(0.51, abs=0.005) and sum(octaves.shares()) == pytest.approx(1)
     assert octaves.describe() == (
-        "γ = 1.00, 40 octaves of distances (ln N = 27.7): the near half has 51% of the weight (u = 0.0). Neither half has nine tenths."
+        "γ = 1.00, 40 octaves of distances (ln N = 27.7): the near half has 51.0% of the weight (u = 0.0). Neither half has nine tenths."
     )
     assert Octaves(gamma=0.5, octaves=30).describe().endswith("(u = −10.4). The far half has nine tenths.")
     for wrong in ({"gamma": -0.1}, {"gamma": 2.1}, {"octaves": 1}, {"octaves": 61}):
