@@ -65,6 +65,9 @@ def mended_by_where(gamma, N):
     return torch.where(plain.isfinite(), plain, (-gamma * r.log()).logsumexp(dim=0))
 
 
+equivalent("ch21.partition", "`return (-gamma * distances.log()).logsumexp(dim=-1…", "there is one axis")
+
+
 # ---------------------------------------------------------------- ch21.polylog
 
 
@@ -137,7 +140,11 @@ def bound_of_a_geometric_series(gamma, z, rest):
     return float(total), M
 
 
-@wrong("ch21.polylog", "A bound that is equal to rest is at most rest: nothing more is to be added.", see="without-a-longest-distance")
+@wrong(
+    "ch21.polylog",
+    "A bound that is equal to rest is at most rest: nothing more is to be added.",
+    see="without-a-longest-distance",
+)
 def bound_must_be_below(gamma, z, rest):
     total, M = z, 1
     while z ** (M + 1) / (1 - z) * (M + 1) ** -gamma >= rest:
@@ -196,6 +203,7 @@ wrong(
     "A power was differentiated without its factor.",
     see="how-far-and-how-strongly-it-answers",
 )
+equivalent("ch21.response", "`g, a = sympy.symbols(…", "letters are told apart by their names")
 
 
 # ---------------------------------------------------------------- ch21.scaled
@@ -264,14 +272,16 @@ def negative_taken_for_small(u):
     return torch.where(near, 1 / 12 - u**2 / 240 + u**4 / 6048, 1 / safe**2 - 1 / (2 * torch.sinh(safe / 2)) ** 2)
 
 
+equivalent("ch21.scaled", "`near = u.abs() <= …`", "around 0.1 series and formula are both right to eight digits")
 equivalent("ch21.scaled", "`near = u.abs() < …`", "around 0.1 series and formula are both right to eight digits")
 equivalent(
     "ch21.scaled", "`return torch.where(near, 1 / 12 - u ** 2 / 240 + u ** 4 / 604…", "below 0.1 the change is a part in 10¹⁰"
 )
-equivalent("ch21.scaled", "`safe = torch.where(near, …", "where u is near 0 any value will do, as long as it is not 0")
 
 
-@wrong("ch21.scaled", "Numbers are taken row by row: u may have any number of axes, none among them.", see="one-curve-for-all-lengths")
+@wrong(
+    "ch21.scaled", "Numbers are taken row by row, but u may have any number of axes, or none.", see="one-curve-for-all-lengths"
+)
 def row_by_row(u):
     def one(x):
         if abs(x) < 0.1:
@@ -286,6 +296,7 @@ def row_by_row(u):
 # ---------------------------------------------------------------- ch21.peak
 
 equivalent("ch21.peak", "`low, high = (…", "an interval that holds the peak may be longer")
+equivalent("ch21.peak", "`p = (-gamma * log_r).softmax(dim=-1…", "there is one axis")
 equivalent("ch21.peak", "`for _ in range(…", "50 halvings are more than the nine digits need")
 
 
@@ -520,6 +531,9 @@ def exponents_from_zero(profile, low, high):
         least, most = (gamma, most) if float((q - p) @ log_r) > 0 else (least, gamma)
     measured, of_law = (float((w * (log_r - (w * log_r).sum()) ** 2).sum()) for w in (p, q))
     return measured / of_law - 1
+
+
+equivalent("ch21.spread", "`log_r = torch.arange(low, high + 1).log()`", "seven digits of ln r are enough for six of the excess")
 
 
 # ---------------------------------------------------------------- ch21.claims
