@@ -54,6 +54,20 @@ def gradient_cut(gamma, N):
     return (-gamma.detach() * torch.arange(1, N + 1, dtype=torch.float64).log()).logsumexp(dim=0)
 
 
+@wrong(
+    "ch21.partition",
+    "Where a plain sum is infinite another number is chosen, but gradients go through both branches and are not a number.",
+    see="one-sum-that-knows-the-moments",
+)
+def mended_by_where(gamma, N):
+    r = torch.arange(1, N + 1, dtype=torch.float64)
+    plain = (r**-gamma).sum().log()
+    return torch.where(plain.isfinite(), plain, (-gamma * r.log()).logsumexp(dim=0))
+
+
+equivalent("ch21.partition", "`return (-gamma * distances.log()).logsumexp(dim=-1…", "there is one axis")
+
+
 # ---------------------------------------------------------------- ch21.polylog
 
 
@@ -126,6 +140,28 @@ def bound_of_a_geometric_series(gamma, z, rest):
     return float(total), M
 
 
+@wrong(
+    "ch21.polylog",
+    "A bound that is equal to rest is at most rest: nothing more is to be added.",
+    see="without-a-longest-distance",
+)
+def bound_must_be_below(gamma, z, rest):
+    total, M = z, 1
+    while z ** (M + 1) / (1 - z) * (M + 1) ** -gamma >= rest:
+        M += 1
+        total += z**M * M**-gamma
+    return float(total), M
+
+
+@wrong("ch21.polylog", "A fixed number ends your loop before the bound does.", see="without-a-longest-distance")
+def at_most_ten_thousand_terms(gamma, z, rest):
+    total, M = z, 1
+    while z ** (M + 1) / (1 - z) * (M + 1) ** -gamma > rest and M < 10_000:
+        M += 1
+        total += z**M * M**-gamma
+    return float(total), M
+
+
 # ---------------------------------------------------------------- ch21.response
 
 _SYMBOLS = 'g, a = sympy.symbols("g a", positive=True)\n'
@@ -167,6 +203,7 @@ wrong(
     "A power was differentiated without its factor.",
     see="how-far-and-how-strongly-it-answers",
 )
+equivalent("ch21.response", "`g, a = sympy.symbols(…", "letters are told apart by their names")
 
 
 # ---------------------------------------------------------------- ch21.scaled
@@ -235,17 +272,32 @@ def negative_taken_for_small(u):
     return torch.where(near, 1 / 12 - u**2 / 240 + u**4 / 6048, 1 / safe**2 - 1 / (2 * torch.sinh(safe / 2)) ** 2)
 
 
+equivalent("ch21.scaled", "`near = u.abs() <= …`", "around 0.1 series and formula are both right to eight digits")
 equivalent("ch21.scaled", "`near = u.abs() < …`", "around 0.1 series and formula are both right to eight digits")
 equivalent(
     "ch21.scaled", "`return torch.where(near, 1 / 12 - u ** 2 / 240 + u ** 4 / 604…", "below 0.1 the change is a part in 10¹⁰"
 )
-equivalent("ch21.scaled", "`safe = torch.where(near, …", "where u is near 0 any value will do, as long as it is not 0")
+
+
+@wrong(
+    "ch21.scaled", "Numbers are taken row by row, but u may have any number of axes, or none.", see="one-curve-for-all-lengths"
+)
+def row_by_row(u):
+    def one(x):
+        if abs(x) < 0.1:
+            return 1 / 12 - x**2 / 240 + x**4 / 6048
+        return 1 / x**2 - (0 if abs(x) > 600 else 1 / (2 * math.sinh(x / 2)) ** 2)
+
+    if u.dim() == 1:
+        return torch.tensor([one(x) for x in u.tolist()], dtype=u.dtype)
+    return torch.tensor([[one(x) for x in row] for row in u.tolist()], dtype=u.dtype)
 
 
 # ---------------------------------------------------------------- ch21.peak
 
 equivalent("ch21.peak", "`low, high = (…", "an interval that holds the peak may be longer")
-equivalent("ch21.peak", "`for _ in range(…", "50 halvings are more than the seven digits need")
+equivalent("ch21.peak", "`p = (-gamma * log_r).softmax(dim=-1…", "there is one axis")
+equivalent("ch21.peak", "`for _ in range(…", "50 halvings are more than the nine digits need")
 
 
 @right("ch21.peak")
@@ -332,6 +384,25 @@ def spread_of_the_distance(N):
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)
     p = (-middle * log_r).softmax(dim=0)
     return middle, float((p * (r - (p * r).sum()) ** 2).sum())
+
+
+@wrong(
+    "ch21.peak",
+    "Heights were compared. At the top they agree to all digits over a stretch that is wider than the place may be off.",
+    see="where-the-peak-is",
+)
+def by_comparing_heights(N):
+    log_r = torch.arange(1, N + 1, dtype=torch.float64).log()
+
+    def variance(gamma):
+        p = (-gamma * log_r).softmax(dim=0)
+        return float((p * (log_r - (p * log_r).sum()) ** 2).sum())
+
+    low, high = -0.5, 1.0
+    for _ in range(100):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (left, high) if variance(left) < variance(right) else (low, right)
+    return low, variance(low)
 
 
 # ---------------------------------------------------------------- ch21.guess
@@ -432,6 +503,39 @@ def weights_for_shares(profile, low, high):
     return measured / of_law - 1
 
 
+@wrong(
+    "ch21.spread",
+    "The size of the excess without its sign: a profile that bends down spreads less than a power law.",
+    see="the-experiment-measured-profiles",
+)
+def without_its_sign(profile, low, high):
+    log_r = torch.arange(low, high + 1, dtype=torch.float64).log()
+    p = decay_law.shares(profile, low, high)
+    q = decay_law.fit_curve(profile, "power law", low, high)["log_q"].exp()
+    measured, of_law = (float((w * (log_r - (w * log_r).sum()) ** 2).sum()) for w in (p, q))
+    return abs(measured / of_law - 1)
+
+
+@wrong(
+    "ch21.spread",
+    "The exponent was looked for among positive ones only; a profile may rise.",
+    see="the-experiment-measured-profiles",
+)
+def exponents_from_zero(profile, low, high):
+    log_r = torch.arange(low, high + 1, dtype=torch.float64).log()
+    p = decay_law.shares(profile, low, high)
+    least, most = 0.0, 6.0
+    for _ in range(60):
+        gamma = (least + most) / 2
+        q = (-gamma * log_r).softmax(dim=0)
+        least, most = (gamma, most) if float((q - p) @ log_r) > 0 else (least, gamma)
+    measured, of_law = (float((w * (log_r - (w * log_r).sum()) ** 2).sum()) for w in (p, q))
+    return measured / of_law - 1
+
+
+equivalent("ch21.spread", "`log_r = torch.arange(low, high + 1).log()`", "seven digits of ln r are enough for six of the excess")
+
+
 # ---------------------------------------------------------------- ch21.claims
 
 wrong(
@@ -449,3 +553,10 @@ wrong(
 )
 wrong("ch21.claims", "acef", "That formulas are the same says nothing of equilibrium.", see="an-analogy-and-its-price")
 wrong("ch21.claims", "ae", "One is missing: what is true of the limit may be said of the limit.", see="a-kink-in-the-limit")
+wrong(
+    "ch21.claims",
+    "acd",
+    "Of two exponents on either side of 1 the width of the hump tells more than their signs. And what did the experiment find?",
+    see="one-curve-for-all-lengths",
+)
+wrong("ch21.claims", "ac", "What was measured, with its limits, may be said too.", see="the-experiment-measured-profiles")
