@@ -844,7 +844,7 @@ def as_text(logits, classes):
 
 @wrong(
     "f08.match",
-    "You compute in float32: with logits near 1000 that differ by 0.001, the differences are rounded away.",
+    "You compute in float32: with logits near 1000 that differ by 0.001, few digits of the differences are left.",
     see="temperature-scaling",
 )
 def in_float32(logits, classes):
