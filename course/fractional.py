@@ -55,7 +55,7 @@ def jumps(gamma: float, shape: tuple[int, ...], generator: torch.Generator, N: f
 
 
 def levy_walk(gamma: float, n: int, walks: int, generator: torch.Generator, N: float = math.inf) -> Tensor:
-    """Places after each of n jumps of `jumps` to either side: → (walks, n). From γ = 3 on their spread grows as Brownian motion's.
+    """Places after each of n jumps of `jumps` to either side: → (walks, n). Above γ = 3 their median distance grows as Brownian motion's.
 
     Raises:
         ValueError: as `jumps` does.
@@ -76,7 +76,7 @@ def growth(places: Tensor, at: list[int]) -> float:
 
 
 def crossover(gamma: float, N: float) -> float:
-    """About how many jumps it takes until the cut-off N is felt, N^(γ−1); formula ch23-cross.
+    """The number of jumps around which a cut-off at N comes to be felt, N^(γ−1); the change is gradual: formula ch23-cross.
 
     Raises:
         ValueError: if γ is not between 1 and 3.
@@ -123,7 +123,7 @@ def small_k(gamma: float) -> float:
 def contraction(P: Tensor) -> Tensor:
     """Half of the largest L1 distance of two rows, 0 to 1, formula ch23-contract: P (..., n, n) → (...).
 
-    By this factor at least a layer shrinks the difference between the largest and the smallest of the numbers that it averages.
+    A layer shrinks the difference between the largest and the smallest of the numbers that it averages to this factor of it, or less.
     """
     return torch.stack([(row[..., None, :] - P).abs().sum(dim=-1).amax(dim=-1) for row in P.unbind(dim=-2)]).amax(dim=0) / 2
 

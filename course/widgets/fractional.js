@@ -53,7 +53,7 @@ function picture(state, width, onWave) {
     return frame;
   };
   const box = [left, 312, room, 130];
-  const frame = chart({ x: WAVES.map((t) => t - OFF), y: [-0.6, 1], box, xTicks: [-13, -12, -11, -10], yTicks: [-0.5, 0, 0.5, 1], format: (t) => (t < -5 ? String(Number((10 ** (t + OFF)).toPrecision(1))) : String(t)), xLabel: "wave number k, radians a token", yLabel: "factor" });
+  const frame = chart({ x: WAVES.map((t) => t - OFF), y: [-1, 1], box, xTicks: [-13, -12, -11, -10], yTicks: [-1, -0.5, 0, 0.5, 1], format: (t) => (t < -5 ? String(Number((10 ** (t + OFF)).toPrecision(1))) : String(t)), xLabel: "wave number k, radians a token", yLabel: "factor" });
   const curve = Array.from({ length: 91 }, (_, i) => WAVES[0] + ((WAVES[1] - WAVES[0]) * i) / 90);
   frame.line(curve.map((x) => [x - OFF, gain(state, 10 ** x)]), { colour: "weights", width: 2 });
   frame.line([[WAVES[0] - OFF, 0], [WAVES[1] - OFF, 0]], { colour: "residual", width: 1 });

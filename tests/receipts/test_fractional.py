@@ -201,6 +201,8 @@ def test_distances_over_depth_are_those_of_independent_jumps():
         assert all(mean - half > 0.95 and mean + half < 1.05 for mean, half in ratio)
         assert fractional.ratios(found["gpt", f"{text}, planted"])[-1][0] > 1.04
         assert fractional.ratios(found["gpt", f"{text}, planted anew"])[-1][0] < 1.035
+        (real, half), (bound, wide) = (fractional.ratios(found["gpt", which], to="other")[-1] for which in (text, f"{text}, planted"))
+        assert real + half < 1.01 < bound - wide
         smol = found["smollm2", text]
         free = [x for x, wall in zip(fractional.ratios(smol), smol["wall"], strict=True) if wall < 0.1]
         assert len(free) == 11 and all(0.97 < mean < 1.03 for mean, _ in free)
@@ -215,3 +217,5 @@ def test_walks_of_one_text_share_keys():
         ratio = fractional.ratios(lines()[which], "keys", "keys of other")
         mean, half = ratio[5]
         assert mean + half < 1 and mean == pytest.approx(expected, abs=0.01) and ratio[0][0] == pytest.approx(1, abs=0.01)
+    below = [n + 1 for n, (mean, half) in enumerate(ratio[:11]) if mean + half < 1]
+    assert below == [3, 4, 5, 6, 7, 8, 9]  # SmolLM2 on Shakespeare, where the wall holds less than a tenth
