@@ -27,17 +27,19 @@ __all__ = [
     "scaled_variance",
 ]
 
-NODES = 16  # points that stand for an octave of distances
+NODES = 16  # points that stand for an octave of distances, or for a piece of it
+STEEP = 16  # the largest power of r for which an octave is one piece
 
 
 # ---------------------------------------------------------------- the sum
 
 
-def points(N: float) -> tuple[Tensor, Tensor]:
-    """Few distances (M,) and how many each stands for (M,), so that sums of r^−γ over all distances from 1 to N come out to rounding.
+def points(N: float, rise: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Few distances (M,) and how many each stands for (M,), so that sums over all distances from 1 to N come out to rounding.
 
     Up to 16 they are the distances themselves. Each octave from there on has 16 of them, of Gauss' rule for equal weights on equidistant
-    points, which is exact for polynomials of degree 31; N can be 10^100. At γ = −300 an octave is too steep for it: ln Z is 1e-7 off.
+    points, which is exact for polynomials of degree 31; N can be 10^100. Weights that rise like r^`rise` are no such polynomial if `rise`
+    is large: for more than 16 an octave is cut into pieces, about `rise` / 16 of them, with 16 points each.
 
     Raises:
         ValueError: if N is not a whole number from 1 on.
@@ -46,7 +48,9 @@ def points(N: float) -> tuple[Tensor, Tensor]:
         raise ValueError(f"the longest distance must be a whole number from 1 on, got {N}")
     distance, count, start = [], [], 1
     while start <= N:
-        size = min(start, int(N) - start + 1)
+        octave = 1 << (start.bit_length() - 1)
+        piece = max(NODES, int(octave * STEEP / rise)) if rise > STEEP else octave
+        size = min(piece, 2 * octave - start, int(N) - start + 1)
         if size <= NODES:
             x, w = torch.arange(size, dtype=torch.float64), torch.ones(size, dtype=torch.float64)
         else:
@@ -64,6 +68,12 @@ def _rule(size: int) -> tuple[Tensor, Tensor]:
     return (size - 1) / 2 + size * nodes, size * vectors[0] ** 2
 
 
+def _rise(gamma: float | Tensor) -> float:
+    """The largest power −γ with which weights rise, 0 if they all fall."""
+    gamma = torch.as_tensor(gamma)
+    return max(0.0, -float(gamma.detach().min())) if gamma.numel() else 0.0
+
+
 def _log_weights(gamma: float | Tensor, distance: Tensor, cut: float | Tensor) -> Tensor:
     """−γ ln r − λr: gamma (...), distance (M,) → (..., M)."""
     gamma, cut = (torch.as_tensor(x, dtype=torch.float64)[..., None] for x in (gamma, cut))
@@ -78,7 +88,7 @@ def log_partition(gamma: float | Tensor, N: float, cut: float | Tensor = 0.0) ->
     Raises:
         ValueError: if N is not a whole number from 1 on.
     """
-    distance, count = points(N)
+    distance, count = points(N, _rise(gamma))
     return (_log_weights(gamma, distance, cut) + count.log()).logsumexp(dim=-1)
 
 
@@ -103,7 +113,7 @@ def octave_shares(gamma: float | Tensor, octaves: int) -> Tensor:
     """
     if octaves < 1:
         raise ValueError(f"there must be an octave or more, got {octaves}")
-    distance, count = points(2**octaves - 1)
+    distance, count = points(2**octaves - 1, _rise(gamma))
     p = (_log_weights(gamma, distance, 0.0) + count.log()).softmax(dim=-1)  # (..., M)
     member = distance.log2().floor().long() == torch.arange(octaves)[:, None]  # (octaves, M)
     return p @ member.T.double()
@@ -118,7 +128,7 @@ def moments(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tensor
     Raises:
         ValueError: if N is not a whole number from 1 on.
     """
-    distance, count = points(N)
+    distance, count = points(N, _rise(gamma))
     p = (_log_weights(gamma, distance, cut) + count.log()).softmax(dim=-1)  # (..., M)
     return torch.stack([(p * distance.log() ** k).sum(dim=-1) for k in range(1, order + 1)], dim=-1)
 
@@ -131,7 +141,7 @@ def cumulants(gamma: float | Tensor, N: float, order: int = 2, cut: float | Tens
     Raises:
         ValueError: if N is not a whole number from 1 on.
     """
-    distance, count = points(N)
+    distance, count = points(N, _rise(gamma))
     return _cumulants((_log_weights(gamma, distance, cut) + count.log()).softmax(dim=-1), distance.log(), order)
 
 

@@ -1,7 +1,7 @@
 """A power law of distances in the words of statistical mechanics, and what a trained head makes of its predictions: chapter ch22.
 
 The energy of the distance r is ln r and the inverse temperature is γ. Distances are 1, 2, …, N, everything is in float64, and a `gamma`
-is a number or a tensor (...), which leads the shape of what comes back. Heads are read in a window: the N keys before each query.
+is a number or a tensor (...), and what comes back begins with its shape. Heads are read in a window: the N keys before each query.
 """
 
 import math
@@ -112,9 +112,9 @@ def fit_exponent(mean_log: Tensor, N: int) -> Tensor:
 
 
 def response(scores: Tensor, f: Tensor) -> Tensor:
-    """How fast the mean of f (N,) under the softmax of the scores (..., N) changes if they are multiplied: (...).
+    """How fast the mean of f (N,) under the softmax of b times the scores (..., N) changes with b, at b = 1: (...).
 
-    Their covariance, formula ch22-response; −∞ is a score of a key that has no weight.
+    The covariance of f with the scores, formula ch22-response. A masked key has the score −∞ and no weight.
     """
     scores = scores.double()
     p = scores.softmax(dim=-1)

@@ -9,6 +9,9 @@ of ln r, the response that the law has, and the head's own. `moved` is by how mu
 are multiplied by 1.1, which the response should give to first order for any scores. The same for shuffled tokens, and for
 planted heads whose scores are −γ ln r with noise that differs from query to query.
 
+`spread`, added after the rest was seen, is what chapter ch21 measures: the variance of ln r of a profile over that of the power law with
+the same mean, from distance 1 on and from 4 on, of each head and of the mean over all heads.
+
 Before it ran: if the dictionary holds of heads, the law's response is within 20% of a head's own for most of them. A constant, the
 median response of the other heads, is the predictor that it has to beat.
 """
@@ -27,6 +30,7 @@ from course import data  # noqa: E402
 from course.attention_maps import look  # noqa: E402
 from course.checkpoint import load_gpt  # noqa: E402
 from course.model import GPT  # noqa: E402
+from course.phase_polylog import log_spread  # noqa: E402
 from course.thermo_dictionary import head_response, windows  # noqa: E402
 from course.tokens import bpe_encode  # noqa: E402
 
@@ -54,7 +58,9 @@ def heads(model: GPT, texts: Tensor, s: dict) -> dict[str, Tensor]:
 
         def see(layer: int, weights: Tensor, stream: Tensor, layers=layers):
             found = head_response(weights[0], s["N"])
-            layers.append(found | {"moved": moved(weights[0], s["N"], s["factor"])})
+            rows = windows(weights[0], s["N"]).double()
+            profile = (rows / rows.sum(dim=-1, keepdim=True)).mean(dim=-2)  # (heads, N)
+            layers.append(found | {"moved": moved(weights[0], s["N"], s["factor"]), "mean weights": profile})
 
         look(model, ids[None], see)
         rows.append({k: torch.cat([layer[k] for layer in layers]) for k in layers[0]})
@@ -64,7 +70,18 @@ def heads(model: GPT, texts: Tensor, s: dict) -> dict[str, Tensor]:
 def told(found: dict[str, Tensor]) -> dict:
     """Means over windows of each head, and the median over heads of prediction over response in each window."""
     ratio = found["predicted"] / found["response"]
-    return {k: rounded(v.mean(dim=0)) for k, v in found.items()} | {"median ratio": rounded(ratio.median(dim=1).values, 3)}
+    means = {k: rounded(v.mean(dim=0)) for k, v in found.items() if k != "mean weights"}
+    return means | {"median ratio": rounded(ratio.median(dim=1).values, 3)}
+
+
+def spread(profiles: Tensor) -> dict:
+    """Variance of ln r over the power law's, by the first distance, of each head and of their mean: profiles (heads, N)."""
+    from_0 = torch.cat([torch.zeros_like(profiles[:, :1]), profiles], dim=1)  # (heads, N + 1), distance 0 left empty
+    found = {}
+    for low in (1, 4):
+        each, whole = (log_spread(p, low, profiles.shape[1])["ratio"] for p in (from_0, from_0.mean(dim=0)))
+        found[f"from {low}"] = {"heads": rounded(each), "mean of heads": round(float(whole), 4)}
+    return found
 
 
 def planted(s: dict, N: int) -> list[dict]:
@@ -94,9 +111,11 @@ def main() -> None:
     texts = torch.tensor([[bos, *ids[start : start + T - 1]] for start in starts])
     generator = torch.Generator().manual_seed(0)
     order = torch.stack([torch.cat([torch.zeros(1).long(), 1 + torch.randperm(T - 1, generator=generator)]) for _ in starts])
-    results = {"text": told(heads(model, texts, s)), "shuffled": told(heads(model, texts.gather(1, order), s))}
+    found = heads(model, texts, s)
+    results = {"text": told(found), "shuffled": told(heads(model, texts.gather(1, order), s))}
+    results["spread"] = spread(found["mean weights"].mean(dim=0))
     results["planted"] = planted(PLANTED, s["N"])
-    print({k: v["median ratio"] for k, v in results.items() if k != "planted"}, *results["planted"], sep="\n")
+    print({k: v["median ratio"] for k, v in results.items() if "median ratio" in v}, *results["planted"], sep="\n")
     data.keep_record(
         "thermo_dictionary",
         results,

@@ -116,7 +116,7 @@ wrong(
 wrong(
     "ch22.receipt",
     ["formal", "empirical", "formal", "neither", "formal", "neither"],
-    "Statement 5 would follow if scores depended on the distance alone. Whether a head's do is a question to the head.",
+    "Statement 5 would follow if the scores were −γ ln r up to a constant. Whether a head's are is a question to the head.",
     see="a-prediction-that-can-fail",
 )
 wrong(
@@ -197,7 +197,7 @@ def three_terms(N):
     return L**2 / 12, L**2 / 12 + e * L / 6 - 5 * e * e / 12 + 0.0728158454836767
 
 
-@wrong("ch22.erratum", "The sum was cut off at a million, as if there were no distances beyond.", see="the-erratum")
+@wrong("ch22.erratum", "The sum was cut off, as if there were no distances beyond.", see="the-erratum")
 def cut_off(N):
     n = min(N, 300_000)
     r = torch.arange(1, n + 1, dtype=torch.float64)

@@ -57,6 +57,20 @@ def test_pairs_are_a_double_loop():
     assert thermo.spread_by_pairs(p, energy).tolist() == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_blend_of_power_laws_spreads_more_than_the_law_with_its_mean():
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        N = int(generator.integers(3, 400))
+        exponents, shares = torch.tensor(generator.uniform(-1, 3, 4)), torch.tensor(generator.dirichlet(np.ones(4)))
+        blend, x = shares @ power_law(exponents, N), torch.arange(1, N + 1).double().log()  # (N,)
+        mean = blend @ x
+        gamma = thermo.fit_exponent(mean, N)
+        quotient = blend / power_law(gamma, N)
+        above = (quotient > 1).tolist()
+        assert float(blend @ (x - mean) ** 2) > float(thermo.fisher(gamma, N))
+        assert above[0] and above[-1] and sum(a != b for a, b in zip(above, above[1:])) == 2  # noqa: B905, RUF007
+
+
 @pytest.mark.parametrize("N", [2, 10, 1000, 10**6])
 def test_the_heat_capacity_is_largest_at_its_peak(N):
     at, most = thermo.heat_peak(N)
