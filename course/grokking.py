@@ -340,7 +340,7 @@ def linear_cka(X: Tensor, Y: Tensor) -> Tensor:
 
     It stays as it is if either is turned or scaled. Unrelated descriptions do not give 0 where widths are not far below n.
 
-    Source: Kornblith et al. (2019), Similarity of Neural Network Representations Revisited, section 3.
+    Source: Kornblith et al. (2019), Similarity of Neural Network Representations Revisited.
     """
     X, Y = (Z.double() - Z.double().mean(dim=-2, keepdim=True) for Z in (X, Y))
     norm = lambda A: A.flatten(-2).norm(dim=-1)  # noqa: E731
