@@ -67,6 +67,38 @@ def wrong_sign(left, right):
     return largest, a * left[1] + b * right[1], a * left[2] + b * right[2]
 
 
+@wrong("ch18.merge", "The weighted values are brought to the common score, but the sums of the exponentials are not.", see=TILES)
+def sums_left_behind(left, right):
+    largest = torch.maximum(left[0], right[0])
+    shift = torch.where(torch.isneginf(largest), 0.0, largest)
+    a, b = (left[0] - shift).exp(), (right[0] - shift).exp()
+    return largest, left[1] + right[1], a * left[2] + b * right[2]
+
+
+@wrong("ch18.merge", "Each block was multiplied by the factor of the other one.", see=TILES)
+def factors_exchanged(left, right):
+    largest = torch.maximum(left[0], right[0])
+    shift = torch.where(torch.isneginf(largest), 0.0, largest)
+    a, b = (left[0] - shift).exp(), (right[0] - shift).exp()
+    return largest, b * left[1] + a * right[1], b * left[2] + a * right[2]
+
+
+@wrong("ch18.merge", "Where neither block is seen you return 0 as the largest score; no score is as large as that.", see=TILES)
+def zero_as_the_largest(left, right):
+    largest = torch.maximum(left[0], right[0])
+    shift = torch.where(torch.isneginf(largest), 0.0, largest)
+    a, b = (left[0] - shift).exp(), (right[0] - shift).exp()
+    return shift, a * left[1] + b * right[1], a * left[2] + b * right[2]
+
+
+@wrong("ch18.merge", "One largest score for all queries: a query of much smaller scores is left with zeros.", see=TILES)
+def one_largest_for_all(left, right):
+    largest = torch.maximum(left[0], right[0])
+    shift = torch.where(torch.isneginf(largest.max()), 0.0, largest.max())
+    a, b = (left[0] - shift).exp(), (right[0] - shift).exp()
+    return largest, a * left[1] + b * right[1], a * left[2] + b * right[2]
+
+
 # ---------------------------------------------------------------- ch18.cache
 
 RIGHT = {
@@ -103,6 +135,26 @@ wrong(
     "ch18.cache",
     RIGHT | {"own_heads": 0.8224},
     "That is the saving against DeepSeek 67B, with its grouped heads and more layers.",
+    see="shared-keys-short-keys",
+)
+
+wrong("ch18.cache", RIGHT | {"gib": 4.295}, "That is in billions of bytes; a GiB is a little more.", see="shared-keys-short-keys")
+wrong(
+    "ch18.cache",
+    RIGHT | {"same_bits": 1 - 30_720 / 194_560, "own_heads": 1 - 512 / 32_768},
+    "The cache keeps more of a token than its latent row. Look at the numbers that the chapter counts.",
+    see="shared-keys-short-keys",
+)
+wrong(
+    "ch18.cache",
+    RIGHT | {"same_bits": 1 - 34_560 / 97_280, "own_heads": 1 - 576 / 16_384},
+    "The baselines keep a value beside each key; you counted the keys.",
+    see="shared-keys-short-keys",
+)
+wrong(
+    "ch18.cache",
+    RIGHT | {"same_bits": 34_560 / 194_560, "own_heads": 576 / 32_768},
+    "That is the share that is left; these two ask for what is saved.",
     see="shared-keys-short-keys",
 )
 
@@ -187,6 +239,31 @@ def logarithm_of_zero(decay, query, key):
     return (query[..., :, None, :] * key[..., None, :, :] * gap.masked_fill(later, -math.inf).exp()).sum(dim=-1)
 
 
+@wrong("ch18.dual", "You forget keys that are far away. Where little fades, they still count.", see=STATE)
+def only_what_is_near(decay, query, key):
+    T, rows, carried = key.shape[-2], [], key[..., :0, :]
+    for i in range(T):
+        carried = torch.cat([carried * decay[..., i : i + 1, :], key[..., i : i + 1, :]], dim=-2)
+        rows.append(F.pad((carried @ query[..., i, :, None])[..., 0], (0, T - 1 - i)))
+    return torch.stack(rows, dim=-2).triu(-40)
+
+
+@wrong("ch18.dual", "A decay of 0 in one coordinate wiped the others as well.", see=STATE)
+def one_zero_wipes_all(decay, query, key):
+    wiped = (decay == 0).any(dim=-1).cumsum(dim=-1)
+    log = torch.where(decay == 0, 1.0, decay).log().cumsum(dim=-2)
+    left = (log[..., :, None, :] - log[..., None, :, :]).clamp_max(0.0).exp()
+    left = left * (wiped[..., :, None] == wiped[..., None, :])[..., None]
+    return (query[..., :, None, :] * key[..., None, :, :] * left).sum(dim=-1).tril()
+
+
+@wrong("ch18.dual", "You took a power of the asking token's decay; each token in between has a decay of its own.", see=STATE)
+def power_of_one_decay(decay, query, key):
+    T = key.shape[-2]
+    steps = (torch.arange(T)[:, None] - torch.arange(T)).clamp_min(0)[..., None]
+    return (query[..., :, None, :] * key[..., None, :, :] * decay[..., :, None, :] ** steps).sum(dim=-1).tril()
+
+
 # ---------------------------------------------------------------- ch18.delta
 
 
@@ -233,7 +310,7 @@ def reads_first(decay, beta, query, key, value):
     return torch.stack(out, dim=-2)
 
 
-@wrong("ch18.delta", "You wrote the value itself, not the difference from what the key gives already.", see=STATE)
+@wrong("ch18.delta", "You wrote the value itself, not the difference from what the key gives already.", see=DELTA)
 def adds_without_looking(decay, beta, query, key, value):
     state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
     for t in range(key.shape[-2]):
@@ -266,6 +343,72 @@ def normalises_keys(decay, beta, query, key, value):
     return torch.stack(out, dim=-2)
 
 
+@right("ch18.delta")
+def state_by_coordinates(decay, beta, query, key, value):
+    state, out = torch.zeros(*value.shape[:-2], key.shape[-1], value.shape[-1], dtype=value.dtype), torch.empty_like(value)
+    for t in range(value.shape[-2]):
+        state *= decay[..., t, None, None]
+        missing = value[..., t, :] - torch.einsum("...k,...kv->...v", key[..., t, :], state)
+        state += torch.einsum("...,...k,...v->...kv", beta[..., t], key[..., t, :], missing)
+        out[..., t, :] = torch.einsum("...k,...kv->...v", query[..., t, :], state)
+    return out
+
+
+@wrong("ch18.delta", "You took β for a number up to 1. Up to 2 it is of use: it turns an answer over.", see=DELTA)
+def beta_at_most_one(decay, beta, query, key, value):
+    state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
+    for t in range(key.shape[-2]):
+        q, k, v = (each[..., t, None, :] for each in (query, key, value))
+        state = decay[..., t, None, None] * state
+        state = state + beta[..., t, None, None].clamp(0.0, 1.0) * k.mT @ (v - k @ state)
+        out.append((q @ state)[..., 0, :])
+    return torch.stack(out, dim=-2)
+
+
+@wrong(
+    "ch18.delta",
+    "You divided by cumulative products of the decays: after a decay of 0 that is no number.",
+    see="what-goes-wrong-in-practice",
+)
+def divides_by_products(decay, beta, query, key, value):
+    faded = decay.cumprod(dim=-1)[..., None]
+    before = beta[..., None] * ((key * faded) @ (key / faded).mT).tril(-1)
+    written = torch.linalg.solve_triangular(before, beta[..., None] * value, upper=False, unitriangular=True)
+    return ((query * faded) @ (key / faded).mT).tril() @ written
+
+
+@wrong("ch18.delta", "You read with the key; the query was not used.", see=DELTA)
+def reads_with_the_key(decay, beta, query, key, value):
+    state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
+    for t in range(key.shape[-2]):
+        k, v = (each[..., t, None, :] for each in (key, value))
+        state = decay[..., t, None, None] * state
+        state = state + beta[..., t, None, None] * k.mT @ (v - k @ state)
+        out.append((k @ state)[..., 0, :])
+    return torch.stack(out, dim=-2)
+
+
+@wrong("ch18.delta", "Nothing fades in your state: it is the delta rule without its gate.", see=DELTA)
+def without_the_gate(decay, beta, query, key, value):
+    state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
+    for t in range(key.shape[-2]):
+        q, k, v = (each[..., t, None, :] for each in (query, key, value))
+        state = state + beta[..., t, None, None] * k.mT @ (v - k @ state)
+        out.append((q @ state)[..., 0, :])
+    return torch.stack(out, dim=-2)
+
+
+@wrong("ch18.delta", "The faded state gave the difference, but you wrote it into the state from before it faded.", see=DELTA)
+def writes_to_the_unfaded(decay, beta, query, key, value):
+    state, out = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
+    for t in range(key.shape[-2]):
+        q, k, v = (each[..., t, None, :] for each in (query, key, value))
+        given = k @ (decay[..., t, None, None] * state)
+        state = state + beta[..., t, None, None] * k.mT @ (v - given)
+        out.append((q @ state)[..., 0, :])
+    return torch.stack(out, dim=-2)
+
+
 # ---------------------------------------------------------------- ch18.guess
 
 right("ch18.guess", "no clear difference")
@@ -288,13 +431,39 @@ for letters, sentence in {
 
 # ---------------------------------------------------------------- changes that make no difference
 
+for finite in ("-0.0", "-1.0", "1.0"):
+    equivalent(
+        "ch18.merge",
+        f"`shift = torch.where(torch.isneginf(largest), {finite}, largest)`",
+        "where both are hidden, any finite shift leaves the exponential of −∞ at zero",
+    )
+equivalent("ch18.dual", "`row = (carried @ query[..., i, :, None])[..., -1]`", "the axis has one entry, the first and the last")
+equivalent("ch18.delta", "`out.append((q @ state)[..., -1, :])`", "the axis has one entry, the first and the last")
+for zeros in (
+    "key[..., 0, :, None] * value[..., -1, None, :]",
+    "key[..., -1, :, None] * value[..., 0, None, :]",
+    "key[..., 0, :, None] / value[..., 0, None, :]",
+):
+    equivalent(
+        "ch18.delta",
+        f"`state, out = (torch.zeros_like({zeros}), [])`",
+        "only the shape of the first state is taken from the key and the value, and all tokens have the same",
+    )
 equivalent(
     "ch18.delta",
-    "`state, out = (torch.zeros_like(key[..., 0, :, None] * value[..., -1, None, :]), [])`",
-    "only the shape of the first state is taken from the key and the value, and all tokens have the same",
+    "`state, out = (torch.zeros_like(key[..., 0, :, None]), [])`",
+    "a first state of one column of zeros broadcasts to the width of the value",
 )
-equivalent(
-    "ch18.cache",
-    "`own_heads = 1 - 577 / (2 * 128 * 128)`",
-    "one number of 576 more is less than the tolerance of one part in a thousand",
-)
+for change in (
+    "own_heads = 1 - 577 / (2 * 128 * 128)",
+    "own_heads = 1 - 575 / (2 * 128 * 128)",
+    "own_heads = 1 - 576 / (2 * 127 * 128)",
+    "own_heads = 1 - 576 / (2 * 129 * 128)",
+    "own_heads = 1 - 576 / (2 * 128 * 127)",
+    "own_heads = 1 - 576 / (2 * 128 * 129)",
+    "same_bits = 1 - 60 * 575 / (2 * 95 * 8 * 128)",
+    "same_bits = 1 - 60 * 577 / (2 * 95 * 8 * 128)",
+    "gib = kv_bytes(32, 8, 128, 32767) / 2 ** 30",
+    "gib = kv_bytes(32, 8, 128, 32769) / 2 ** 30",
+):
+    equivalent("ch18.cache", f"`{change}`", "the answer changes by less than the tolerance of one part in a thousand")
