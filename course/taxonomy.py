@@ -218,7 +218,7 @@ def hybrid_attention(query: Tensor, key: Tensor, value: Tensor, window: int, fea
     Returns:
         (..., T, d_v).
 
-    Source: Zhang et al. (2024), LoLCATs: On Low-Rank Linearizing of Large Language Models, section 3.3.
+    Source: Zhang et al. (2024), LoLCATs: On Low-Rank Linearizing of Large Language Models, section 3.
     """
     place = torch.arange(query.shape[-2], device=query.device)
     back = place[:, None] - place  # (T, T)
@@ -304,7 +304,7 @@ def delta_product(beta: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Te
     Args:
         beta: (..., T).
         query: (..., T, d_k).
-        key: (..., T, d_k), of length 1.
+        key: (..., T, d_k).
         value: (..., T, d_v).
 
     Returns:
@@ -364,18 +364,27 @@ def latent_attention(query: Tensor, latent: Tensor, W_k: Tensor, W_v: Tensor) ->
 
 
 def costs(
-    T: int, H: int = 16, d: int = 128, kv: int = 4, window: int = 256, keep: int = 256, latent: int = 576, full: int = 4
+    T: int,
+    H: int = 16,
+    d: int = 128,
+    kv: int = 4,
+    window: int = 256,
+    keep: int = 256,
+    latent: int = 512,
+    turned: int = 64,
+    full: int = 4,
 ) -> dict:
     """Numbers that one layer keeps after T tokens, and multiplications and additions for one more token, by mechanism.
 
-    Projections, the softmax itself and normalisers are not counted: what is counted is what depends on the mechanism.
+    Not counted: projections (those into and out of the latent rows too), the softmax, normalisers, and the sum of features of linear
+    attention. The sparse form makes all scores.
 
     Args:
         T: tokens read.
         H, d: heads, and the width of each in keys and in values.
         kv: heads of keys and values of the grouped form; one in the form with one for all.
         window, keep: of windowed and of sparse attention.
-        latent: numbers a token in latent attention, the rotated key included.
+        latent, turned: numbers a token in latent attention, of the row and of the rotated key, which the values do not need; DeepSeek-V2's.
         full: one layer of so many of the hybrid is full attention, the others follow the delta rule; its costs are means over layers.
 
     Returns:
@@ -386,7 +395,7 @@ def costs(
         "attention": (2 * H * d * T, 4 * H * d * T),
         "grouped": (2 * kv * d * T, 4 * H * d * T),
         "one key head": (2 * d * T, 4 * H * d * T),
-        "latent": (latent * T, 4 * H * latent * T),
+        "latent": ((latent + turned) * T, 2 * H * (2 * latent + turned) * T),
         "sparse": (2 * H * d * T, 2 * H * d * T + 2 * H * d * min(keep, T)),
         "windowed": (2 * H * d * w, 4 * H * d * w),
         "linear": (state, 4 * state),

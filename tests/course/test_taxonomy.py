@@ -117,11 +117,11 @@ def test_the_delta_rule_gives_back_what_was_written_last():
 
 
 def test_costs_count_what_tensors_hold():
-    made = taxonomy.costs(100, H=2, d=8, kv=1, window=10, keep=5, latent=12, full=2)
+    made = taxonomy.costs(100, H=2, d=8, kv=1, window=10, keep=5, latent=8, turned=4, full=2)
     cache = [torch.empty(2, 100, 8), torch.empty(2, 100, 8)]
     assert made["attention"] == (sum(x.numel() for x in cache), 2 * 2 * 2 * 100 * 8)
     assert made["grouped"] == made["one key head"] == (1600, made["attention"][1])
-    assert made["windowed"] == (320, 640) and made["latent"] == (1200, 9600) and made["delta rule"] == (128, 768)
+    assert made["windowed"] == (320, 640) and made["latent"] == (1200, 8000) and made["delta rule"] == (128, 768)
     assert made["hybrid"] == ((3200 + 128) / 2, (6400 + 768) / 2)
     assert taxonomy.costs(4, H=2, d=8, window=10)["windowed"] == taxonomy.costs(4, H=2, d=8)["attention"]
 
