@@ -40,7 +40,15 @@ TEXTS = {
 }
 CORE = {"text": ("text",), "base": ("theta",), "length": ("T",)}
 NATURAL = CORE | {"shape": ("n_layers", "d_model", "n_heads"), "training": ("tokens", "rate"), "mark": ("mark",)}
-NAMES = {"text": "text", "theta": "θ", "T": "T", "n_layers": "blocks", "d_model": "width", "n_heads": "heads", "position": "positions"}
+NAMES = {
+    "text": "text",
+    "theta": "θ",
+    "T": "T",
+    "n_layers": "blocks",
+    "d_model": "width",
+    "n_heads": "heads",
+    "position": "positions",
+}
 WORDS = {
     "position": {"rope": "RoPE", "learned": "learned positions"},
     "mark": {True: "a mark at the start", False: "no mark"},

@@ -32,6 +32,7 @@ from course.tokens import bpe_encode, vocabulary
 __all__ = [
     "LOOKS",
     "MODEL",
+    "atlas_dot",
     "cached_text",
     "context_loss",
     "decay_heads",
@@ -354,6 +355,32 @@ def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tu
     return torch.stack(products), torch.stack(previous)
 
 
+@torch.no_grad()
+def atlas_dot(windows: int = 2, lengths: tuple[int, ...] = (256, 512), low: int = 4, high: int = 128) -> dict:
+    """γ of the trained model as the models of the atlas are read: the mean profile over layers and heads at distances low to high.
+
+    On windows of Austen that end at the same tokens, in each of the lengths: `own`, one γ for each window; `shuffled`, the same
+    of the shortest length with the window's tokens in another order.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, longest = data.read("austen"), max(lengths)
+    starts = [round((i + 0.5) * len(text) / windows) for i in range(windows)]
+    ids = [tokenizer.encode(text[start : start + 8 * longest], errors="ignore")[:longest] for start in starts]
+    order = torch.randperm(min(lengths), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def gamma(one: list[int]) -> float:
+        layers: list[Tensor] = []
+        look_at(
+            model,
+            torch.tensor([one]),
+            lambda layer, weights, stream: layers.append(distance_profile(weights[0].float()).mean(dim=0)),
+        )
+        return round(float(decay_fit(torch.stack(layers).mean(dim=0), low, high)["power"]), 3)
+
+    told = {"lengths": list(lengths), "own": {str(n): [gamma(one[-n:]) for one in ids] for n in lengths}}
+    return told | {"shuffled": [gamma([one[-min(lengths) :][i] for i in order]) for one in ids]}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
@@ -371,5 +398,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         rope_scores,
         decay_heads,
         sinks,
+        atlas_dot,
     )
 }
