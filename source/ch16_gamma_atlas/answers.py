@@ -408,19 +408,19 @@ wrong(
 
 wrong(
     "ch16.shares",
-    [0.75, 0.1429, 0.0357, 0.0714],
+    {"of_text": 0.75, "of_base": 0.1429, "of_both": 0.0357, "of_seeds": 0.0714},
     "These are shares of the effects themselves. Variance is made of squares.",
     see="where-the-variance-is",
 )
 wrong(
     "ch16.shares",
-    [0.9629, 0.0349, 0.0022, 0.0],
+    {"of_text": 0.9629, "of_base": 0.0349, "of_both": 0.0022, "of_seeds": 0.0},
     "The spread within the cells is missing from the whole.",
     see="where-the-variance-is",
 )
 wrong(
     "ch16.shares",
-    [0.9545, 0.0346, 0.0087, 0.0022],
+    {"of_text": 0.9545, "of_base": 0.0346, "of_both": 0.0087, "of_seeds": 0.0022},
     "The last two are exchanged: cells lie 0.01 off the sum of the factors, seeds 0.02 off their cell.",
     see="where-the-variance-is",
 )
