@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from autograder.answers import cell, right, wrong
+from autograder.answers import cell, equivalent, right, wrong
 from course import data
 
 # ---------------------------------------------------------------- ch16.below
@@ -523,3 +523,38 @@ wrong(
     "That is the correlation without its sign. Its square is asked for.",
     see="what-a-straight-line-does-not-say",
 )
+
+# ---------------------------------------------------------------- small changes that make no difference
+
+for height in ("m * x", "1.8 + m * x"):
+    equivalent("ch16.confounded", f"`gamma = {height} + m_z * z + noise`", "the height of a line has no part in its slope")
+equivalent(
+    "ch16.confounded",
+    "`return (float(alone), float(np.linalg.lstsq(table, gamma)[0][1]))`",
+    "the cut of singular values that numpy takes without rcond is one of rounding",
+)
+equivalent(
+    "ch16.confounded",
+    "`alone = np.linalg.lstsq(table[:, :2], gamma, rcond=None)[0][-1]`",
+    "of two numbers the last is the second",
+)
+equivalent(
+    "ch16.confounded",
+    "`table = np.stack([np.ones_like(x), x, z], axis=-1)`",
+    "the new axis of three vectors is the second and the last",
+)
+for given in ("theta, T", "theta, T, strict=False"):
+    equivalent("ch16.left_out", f"`pairs = list(zip({given}))`", "the task's lists have one length")
+equivalent(
+    "ch16.left_out",
+    "`guesses = [gamma[~here].mean(), pade[here][0], offset + slope * pade[here][0]]`",
+    "a list less a number of numpy is an array",
+)
+for first, second in (("-1", "0"), ("0", "-1")):
+    equivalent(
+        "ch16.left_out",
+        f"`guesses = np.array([gamma[~here].mean(), pade[here][{first}], offset + slope * pade[here][{second}]])`",
+        "all models of a setting have one closed form",
+    )
+equivalent("ch16.trust", "`slope = x @ y / (x @ x)`", "a number of numpy is a number")
+equivalent("ch16.trust", "`return (-slope, -0.0 if flat …`", "zero has no sign that a test of numbers sees")

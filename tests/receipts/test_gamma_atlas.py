@@ -169,6 +169,10 @@ def test_the_answers_are_those_of_the_record(rows):
     }
     for name, mean in (("tokens", 0.64), ("order", -0.36), ("base", 0.05), ("length", -0.02)):
         assert told[name]["mean"] == pytest.approx(mean, abs=0.005)
+    intervals = {name: (each["low"], each["high"]) for name, each in told.items()}
+    assert intervals["order"] == pytest.approx((-0.42, -0.31), abs=0.005) and intervals["base"] == pytest.approx(
+        (-0.01, 0.12), abs=0.005
+    )
     assert {name for name, each in alone.items() if each == "yes"} == {
         "order",
         "dependence",
