@@ -26,7 +26,6 @@ from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from book.tools import find
 from course.data import record
-from course.decay_law import gamma_pade
 from course.gamma_atlas import atlas_table
 from course.widgets import HERE as WIDGETS
 
@@ -88,7 +87,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
 def _drawn() -> dict[str, bytes]:
     """The figures of the pages of kernels, of the trained model and of the atlas."""
     drawn = kernels.figures(kernels.records(ROOT)) | trained.figures(record("pretrained"))
-    return drawn | atlas.figures(atlas_table(None), gamma_pade)
+    return drawn | atlas.figures(atlas_table(None))
 
 
 def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:
@@ -163,7 +162,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
     made[f"{kernels.FOLDER}/kernels.md"] = kernels.page(kernels.records(ROOT))
     made[f"{trained.FOLDER}/trained.md"] = trained.page(record("pretrained"))
-    made[f"{atlas.FOLDER}/atlas.md"] = atlas.page(atlas_table(None), record("gamma_atlas"), gamma_pade)
+    made[f"{atlas.FOLDER}/atlas.md"] = atlas.page(atlas_table(None), record("gamma_atlas"))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

@@ -36,6 +36,7 @@ from course.tokens import bpe_encode, vocabulary
 __all__ = [
     "LOOKS",
     "MODEL",
+    "atlas_dot",
     "cached_text",
     "context_loss",
     "decay_heads",
@@ -438,6 +439,29 @@ def walks_back(windows: int = 4, tokens: int = 160) -> dict:
     }
     first = maps[:, :, tokens // 2 :, :FIRST].sum(dim=-1).mean(dim=(0, 2))
     return {"windows": windows, "tokens": tokens, "first": _rounded(first)} | found
+def atlas_dot(windows: int = 2, lengths: tuple[int, ...] = (256, 512), low: int = 4, high: int = 128) -> dict:
+    """γ of the trained model as the models of the atlas are read: the mean profile over layers and heads at distances low to high.
+
+    On windows of Austen that end at the same tokens, in each of the lengths: `own`, one γ for each window; `shuffled`, the same
+    of the shortest length with the window's tokens in another order.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, longest = data.read("austen"), max(lengths)
+    starts = [round((i + 0.5) * len(text) / windows) for i in range(windows)]
+    ids = [tokenizer.encode(text[start : start + 8 * longest], errors="ignore")[:longest] for start in starts]
+    order = torch.randperm(min(lengths), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def gamma(one: list[int]) -> float:
+        layers: list[Tensor] = []
+        look_at(
+            model,
+            torch.tensor([one]),
+            lambda layer, weights, stream: layers.append(distance_profile(weights[0].float()).mean(dim=0)),
+        )
+        return round(float(decay_fit(torch.stack(layers).mean(dim=0), low, high)["power"]), 3)
+
+    told = {"lengths": list(lengths), "own": {str(n): [gamma(one[-n:]) for one in ids] for n in lengths}}
+    return told | {"shuffled": [gamma([one[-min(lengths) :][i] for i in order]) for one in ids]}
 
 
 def _rounded(values: Tensor) -> list[float]:
@@ -461,5 +485,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         distance_spread,
         responses,
         walks_back,
+        atlas_dot,
     )
 }
