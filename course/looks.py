@@ -439,6 +439,9 @@ def walks_back(windows: int = 4, tokens: int = 160) -> dict:
     }
     first = maps[:, :, tokens // 2 :, :FIRST].sum(dim=-1).mean(dim=(0, 2))
     return {"windows": windows, "tokens": tokens, "first": _rounded(first)} | found
+
+
+@torch.no_grad()
 def atlas_dot(windows: int = 2, lengths: tuple[int, ...] = (256, 512), low: int = 4, high: int = 128) -> dict:
     """γ of the trained model as the models of the atlas are read: the mean profile over layers and heads at distances low to high.
 

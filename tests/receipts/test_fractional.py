@@ -201,7 +201,9 @@ def test_distances_over_depth_are_those_of_independent_jumps():
         assert all(mean - half > 0.95 and mean + half < 1.05 for mean, half in ratio)
         assert fractional.ratios(found["gpt", f"{text}, planted"])[-1][0] > 1.04
         assert fractional.ratios(found["gpt", f"{text}, planted anew"])[-1][0] < 1.035
-        (real, half), (bound, wide) = (fractional.ratios(found["gpt", which], to="other")[-1] for which in (text, f"{text}, planted"))
+        (real, half), (bound, wide) = (
+            fractional.ratios(found["gpt", which], to="other")[-1] for which in (text, f"{text}, planted")
+        )
         assert real + half < 1.01 < bound - wide
         smol = found["smollm2", text]
         free = [x for x, wall in zip(fractional.ratios(smol), smol["wall"], strict=True) if wall < 0.1]
