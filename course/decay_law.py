@@ -10,7 +10,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-
 __all__ = [
     "CURVES",
     "PUBLIC",
