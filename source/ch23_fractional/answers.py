@@ -90,6 +90,19 @@ wrong(
     see="how-far-n-jumps-go",
 )
 
+wrong(
+    "ch23.walks",
+    _walks("places[:, n - 1].abs()", "places[:, n - 1].abs_()"),
+    "The places that were given lost their sides: a function ending in an underscore changes what it is called on.",
+    see="how-far-n-jumps-go",
+)
+wrong(
+    "ch23.walks",
+    _walks("for i in range(6, 64) if 2**i <= places.shape[1]]", "for i in (6, int(math.log2(places.shape[1])))]"),
+    "The slope was drawn through the two ends. A least-squares line uses all numbers of jumps in between.",
+    see="how-far-n-jumps-go",
+)
+
 # ---------------------------------------------------------------- ch23.caveat
 
 _CAVEAT = {"low": 1, "high": 3, "outside": 155 / 185, "felt": 64}
@@ -136,7 +149,7 @@ def column_by_column(layer, n):
     if bool(((sums - 1).abs() > 2e-6).any()):
         return False
     generator = torch.Generator().manual_seed(5)
-    for _ in range(6):
+    for _ in range(20):
         f = 10 * torch.randn(n, generator=generator, dtype=torch.float64).clamp(-1, 1)
         if bool(((layer(f) - sum(x * c for x, c in zip(f, columns, strict=True))).abs() > 2e-6).any()):
             return False
@@ -212,6 +225,43 @@ def columns_sum_to_one(layer, n):
     return bool(P.min() > -1e-5 and (P.sum(dim=0) - 1).abs().max() < 1e-5) and fits
 
 
+@wrong(
+    "ch23.averages",
+    "The weights of all rows were summed up: what one row lacks, another may have too much.",
+    see="the-symbol-of-a-kernel",
+)
+def total_sum(layer, n):
+    P = torch.stack([layer(e) for e in torch.eye(n, dtype=torch.float64)], dim=1)
+    f = 20 * torch.rand(20, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    fits = all(torch.allclose(layer(x), P @ x, rtol=0, atol=1e-5) for x in f) and bool(P.triu(1).abs().max() < 1e-5)
+    return bool(P.min() > -1e-5) and abs(float(P.sum()) - n) < 1e-5 and fits
+
+
+@wrong(
+    "ch23.averages",
+    "Only the last row was looked at. Each row has weights of its own.",
+    see="the-symbol-of-a-kernel",
+)
+def last_row_alone(layer, n):
+    P = torch.stack([layer(e) for e in torch.eye(n, dtype=torch.float64)], dim=1)
+    f = 20 * torch.rand(60, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 10
+    fits = all(torch.allclose(layer(x), P @ x, rtol=0, atol=1e-5) for x in f) and bool(P.triu(1).abs().max() < 1e-5)
+    return bool(P[-1].min() > -1e-5) and abs(float(P[-1].sum()) - 1) < 1e-5 and fits
+
+
+@wrong(
+    "ch23.averages",
+    "Unit vectors were made larger and smaller, but never mixed: what a layer does to a sum stayed unseen.",
+    see="the-symbol-of-a-kernel",
+)
+def multiples_alone(layer, n):
+    units = torch.eye(n, dtype=torch.float64)
+    P = torch.stack([layer(e) for e in units], dim=1)
+    fits = all(torch.allclose(layer(s * e), s * layer(e), rtol=0, atol=1e-5) for s in (-10, 0, 10) for e in units)
+    even = bool((P.sum(dim=1) - 1).abs().max() < 1e-5) and bool(P.triu(1).abs().max() < 1e-5)
+    return bool(P.min() > -1e-5) and even and fits
+
+
 # ---------------------------------------------------------------- ch23.bend
 
 
@@ -279,6 +329,32 @@ def parabola(p, k):
     return lost, torch.full_like(lost, 2.0)
 
 
+@wrong(
+    "ch23.bend",
+    "A parabola for short angles and a subtraction for the others: in between neither has nine digits.",
+    see="what-is-left-of-the-laplacian",
+)
+def parabola_then_subtraction(p, k):
+    r = torch.arange(p.shape[-1], dtype=torch.float64)[:, None]
+    lost = p.double() @ torch.where(r * k < 2e-4, (r * k).square() / 2, 1 - (r * k).cos())
+    return lost, k * (p.double() @ (r * (r * k).sin())) / lost
+
+
+@wrong(
+    "ch23.bend",
+    "The order came from differences, which lose digits where it is small.",
+    see="what-is-left-of-the-laplacian",
+)
+def order_from_differences(p, k):
+    r, h = torch.arange(p.shape[-1], dtype=torch.float64)[:, None], 1e-4
+
+    def lost(steps):
+        return p.double() @ (2 * (r * k * math.exp(steps * h) / 2).sin().square())
+
+    near, far = lost(1).log() - lost(-1).log(), lost(2).log() - lost(-2).log()
+    return lost(0), (8 * near - far) / (12 * h)
+
+
 # ---------------------------------------------------------------- ch23.order
 
 _C = math.pi / (2 * math.gamma(1.3) * 3.9319 * math.sin(0.15 * math.pi))
@@ -299,6 +375,19 @@ wrong(
     "ch23.order",
     _ORDER | {"kept_by_ten": 1 - 10 * _C * 0.001**0.3},
     "What ten layers take off does not add up: each layer works on what the one before has left.",
+    see="the-symbol-of-a-kernel",
+)
+
+wrong(
+    "ch23.order",
+    _ORDER | {"kept": 1 - _C * 0.001**0.15, "kept_by_ten": (1 - _C * 0.001**0.15) ** 10},
+    "The order s stands in the exponent. A wave loses as the power 2s of its wave number.",
+    see="what-is-left-of-the-laplacian",
+)
+wrong(
+    "ch23.order",
+    _ORDER | {"kept_by_ten": math.exp(-10 * _C * 0.001**0.3)},
+    "The exponential is close only where one layer takes off very little. Here it takes off an eighth.",
     see="the-symbol-of-a-kernel",
 )
 
@@ -392,6 +481,19 @@ def first_head(maps, shares):
     found = eye
     for layer, share in zip(maps, shares.to(maps.dtype), strict=True):
         found = (share * layer[0] + (1 - share) * eye) @ found
+    return found
+
+
+@wrong(
+    "ch23.rollout",
+    "The result took its dtype from the shares; asked for is that of the maps.",
+    see="layers-as-a-walk-back",
+)
+def dtype_of_the_shares(maps, shares):
+    found = torch.eye(maps.shape[-1], dtype=torch.promote_types(maps.dtype, shares.dtype))
+    eye = found
+    for layer, share in zip(maps.to(eye.dtype), shares.to(eye.dtype), strict=True):
+        found = (share * layer.mean(dim=0) + (1 - share) * eye) @ found
     return found
 
 
