@@ -105,6 +105,51 @@ def standard_deviation(gamma, N):
     return spread, gamma**2 * spread
 
 
+@wrong(
+    "ch22.heat",
+    "Seven digits came where eight were asked: the logarithm of a tensor of whole numbers is float32.",
+    see="what-goes-wrong-in-practice",
+)
+def logarithms_in_float32(gamma, N):
+    x = torch.arange(1, N + 1).log()
+    p = (-gamma * x).softmax(0)
+    variance = float((p * (x - p @ x) ** 2).sum())
+    return variance, gamma**2 * variance
+
+
+@wrong("ch22.heat", "The right two numbers, the other way round.", see="one-variance-four-names")
+def heat_first(gamma, N):
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    p = (-gamma * x).softmax(0)
+    variance = float((p * (x - p @ x) ** 2).sum())
+    return gamma**2 * variance, variance
+
+
+@wrong(
+    "ch22.heat",
+    "Finite differences show what the two quantities are; for eight digits they cancel too much.",
+    see="one-variance-four-names",
+)
+def by_finite_differences(gamma, N, h=1e-4):
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    p = lambda g: (-g * x).softmax(0)  # noqa: E731
+    slope = (p(gamma + h).log() - p(gamma - h).log()) / (2 * h)
+    return float(p(gamma) @ slope**2), float(-(gamma**2) * ((p(gamma + h) - p(gamma - h)) @ x) / (2 * h))
+
+
+@wrong(
+    "ch22.heat",
+    "Dividing all weights by that of the longest distance helps where they rise. Where they fall, the first one overflows.",
+    see="what-goes-wrong-in-practice",
+)
+def weights_over_the_last(gamma, N):
+    r = torch.arange(1, N + 1, dtype=torch.float64)
+    w = (r / N) ** (-gamma)
+    p, x = w / w.sum(), r.log()
+    variance = float((p * (x - p @ x) ** 2).sum())
+    return variance, gamma**2 * variance
+
+
 # ---------------------------------------------------------------- ch22.receipt
 
 wrong(
@@ -130,6 +175,25 @@ wrong(
     ["empirical", "empirical", "formal", "neither", "empirical", "neither"],
     "Statement 1 held for random numbers as well: no measurement could have made it false.",
     see="two-numbers-that-cannot-disagree",
+)
+
+wrong(
+    "ch22.receipt",
+    ["formal", "empirical", "formal", "empirical", "empirical", "neither"],
+    "Statement 4 sounds like a finding. Which measurement could come out against it?",
+    see="what-the-proof-shows",
+)
+wrong(
+    "ch22.receipt",
+    ["formal", "empirical", "formal", "neither", "empirical", "empirical"],
+    "An exponent can be measured. Can what attention wants? Statement 6 speaks of that.",
+    see="what-the-proof-shows",
+)
+wrong(
+    "ch22.receipt",
+    ["formal", "formal", "formal", "neither", "empirical", "neither"],
+    "No proof knows what a trained model does on a novel: statement 2 could come out otherwise.",
+    see="what-the-proof-shows",
 )
 
 # ---------------------------------------------------------------- ch22.erratum
@@ -226,6 +290,30 @@ def mean_square(N):
     S = [float((r.log() ** k / r).sum()) for k in range(3)]
     S = [S[k] + (math.log(N) ** (k + 1) - math.log(n) ** (k + 1)) / (k + 1) for k in range(3)]
     return math.log(N) ** 2 / 3, S[2] / S[0]
+
+
+@wrong("ch22.erratum", "The right two numbers, the other way round: the density's comes first.", see="the-erratum")
+def whole_distances_first(N):
+    n = min(N, 300_000)
+    r = torch.arange(1, n + 1, dtype=torch.float64)
+    S = [float((r.log() ** k / r).sum()) for k in range(3)]
+    S = [S[k] + (math.log(N) ** (k + 1) - math.log(n) ** (k + 1)) / (k + 1) for k in range(3)]
+    return S[2] / S[0] - (S[1] / S[0]) ** 2, math.log(N) ** 2 / 12
+
+
+@wrong(
+    "ch22.erratum",
+    "Only the normaliser got its constant. The sums of ln r / r and (ln r)²/r differ from their integrals too.",
+    see="the-erratum",
+)
+def constant_of_the_normaliser_only(N):
+    L = math.log(N)
+    if N <= 10**6:
+        r = torch.arange(1, N + 1, dtype=torch.float64)
+        p, x = (1 / r) / (1 / r).sum(), r.log()
+        return L**2 / 12, float((p * (x - p @ x) ** 2).sum())
+    Z = L + 0.5772156649015329
+    return L**2 / 12, L**3 / 3 / Z - (L**2 / 2 / Z) ** 2
 
 
 # ---------------------------------------------------------------- ch22.thermometer
@@ -393,6 +481,134 @@ def refuses_equal_draws(r, N):
     return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
 
 
+@wrong(
+    "ch22.thermometer",
+    "The largest draw was taken for the longest distance there is. Distances that were never drawn count as well.",
+    see="a-thermometer",
+)
+def largest_draw_for_the_end(r, N):
+    N = int(r.max())
+    if bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "The search is good, and what it aims at has seven digits: the logarithm of a tensor of whole numbers is float32.",
+    see="a-thermometer",
+)
+def logarithms_in_float32_of_draws(r, N):
+    if bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "The search stopped too early for six digits after the point.",
+    see="a-thermometer",
+)
+def a_coarse_search(r, N):
+    if bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(22):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "The search knows only the exponents of attention, and laws can rise or fall more steeply.",
+    see="a-thermometer",
+)
+def attention_s_exponents_only(r, N):
+    if bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = 0.0, 5.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "A mean of equal logarithms can be rounded to a hair below them: ask the draws themselves whether they are all at one end.",
+    see="a-thermometer",
+)
+def compares_rounded_means(r, N):
+    mean = float(r.double().log().mean())
+    if not 0 < mean < math.log(N):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "A single draw was refused. Unless it lies at an end, some exponent is likeliest for it.",
+    see="a-thermometer",
+)
+def refuses_a_single_draw(r, N):
+    if len(r) < 2 or bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("too few")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float((len(r) * (p * (x - p @ x) ** 2).sum()) ** -0.5)
+
+
+@wrong(
+    "ch22.thermometer",
+    "The information of n draws is n times that of one: n − 1 belongs to another estimate.",
+    see="a-thermometer",
+)
+def one_degree_of_freedom_less(r, N):
+    if bool((r == 1).all()) or bool((r == N).all()):
+        raise ValueError("no exponent is likeliest")
+    x = torch.arange(1, N + 1, dtype=torch.float64).log()
+    target = float(r.double().log().mean())
+    low, high = -40.0, 40.0
+    for _ in range(80):
+        gamma = (low + high) / 2
+        p = (-gamma * x).softmax(0)
+        low, high = (gamma, high) if float(p @ x) > target else (low, gamma)
+    return gamma, float(((len(r) - 1) * (p * (x - p @ x) ** 2).sum()) ** -0.5) if len(r) > 1 else math.inf
+
+
 # ---------------------------------------------------------------- ch22.response
 
 
@@ -477,6 +693,82 @@ def masked_keys_spoil_the_sum(scores, f, tau):
     f = f.to(scores.dtype)
     deviation = f - (p * f).sum(-1, keepdim=True)
     return -(p * deviation * scores).sum(-1) / tau**2
+
+
+@wrong(
+    "ch22.response",
+    "Half of the chain rule: d(1/τ) is −dτ/τ², and you divided by τ once.",
+    see="a-prediction-that-can-fail",
+)
+def divided_once(scores, f, tau):
+    p = (scores / tau).softmax(dim=-1)
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * torch.where(p > 0, scores, 0)).sum(-1) / tau
+
+
+@wrong(
+    "ch22.response",
+    "τ was divided out twice: once inside the scores, and then by the whole chain rule.",
+    see="a-prediction-that-can-fail",
+)
+def divided_three_times(scores, f, tau):
+    z = scores / tau
+    p = z.softmax(dim=-1)
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * torch.where(p > 0, z, 0)).sum(-1) / tau**2
+
+
+@wrong(
+    "ch22.response",
+    "The scores that you were given have changed: −∞ was overwritten in place.",
+    see="a-prediction-that-can-fail",
+)
+def overwrites_masked_scores(scores, f, tau):
+    p = (scores / tau).softmax(dim=-1)
+    scores[scores == -math.inf] = 0
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * scores).sum(-1) / tau**2
+
+
+@wrong(
+    "ch22.response",
+    "Exponentials of scores as they are leave the range of floats. What may you subtract from all of them first?",
+    see="what-goes-wrong-in-practice",
+)
+def exponentials_overflow(scores, f, tau):
+    e = (scores / tau).exp()
+    p = e / e.sum(-1, keepdim=True)
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * torch.where(p > 0, scores, 0)).sum(-1) / tau**2
+
+
+@wrong(
+    "ch22.response",
+    "A masked key got the score 0 before the softmax, and with it a weight.",
+    see="what-goes-wrong-in-practice",
+)
+def unmasks(scores, f, tau):
+    s = scores.masked_fill(scores == -math.inf, 0)
+    p = (s / tau).softmax(dim=-1)
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * s).sum(-1) / tau**2
+
+
+@wrong("ch22.response", "All dimensions of length 1 were dropped, those of the scores too.", see="a-prediction-that-can-fail")
+def drops_dimensions(scores, f, tau):
+    p = (scores / tau).softmax(dim=-1)
+    deviation = f - (p * f).sum(-1, keepdim=True)
+    return -(p * deviation * torch.where(p > 0, scores, 0)).sum(-1, keepdim=True).squeeze() / tau**2
+
+
+@wrong(
+    "ch22.response",
+    "A quotient of differences: near the slope, but digits are lost, and it was not to be used.",
+    see="a-prediction-that-can-fail",
+)
+def quotient_of_differences(scores, f, tau, h=1e-4):
+    mean = lambda t: ((scores / t).softmax(dim=-1) * f).sum(-1)  # noqa: E731
+    return (mean(tau + h) - mean(tau - h)) / (2 * h)
 
 
 # ---------------------------------------------------------------- ch22.guess
