@@ -96,6 +96,62 @@ def levels_exchanged(log, learned=0.99, grokked=0.95):
     return t_train, t_test, None if t_train is None or t_test is None else t_test - t_train
 
 
+@wrong(
+    "ch24.curve",
+    "Step 0 is a time like any other. A test such as `if t_train` takes it for none, so ask whether it `is None`.",
+    see="three-phases",
+)
+def zero_is_no_time(log, learned=0.99, grokked=0.95):
+    looks = sorted(log)
+
+    def settled(column, level):
+        first = None
+        for look in reversed(looks):
+            if look[column] < level:
+                break
+            first = look[0]
+        return first
+
+    t_train, t_test = settled(1, learned), settled(2, grokked)
+    return t_train, t_test, t_test - t_train if t_train and t_test else None
+
+
+@wrong("ch24.curve", "The caller's log was sorted: `log.sort()` works in place, `sorted` makes a new list.", see="three-phases")
+def sorts_the_log_itself(log, learned=0.99, grokked=0.95):
+    log.sort()
+
+    def settled(column, level):
+        first = None
+        for look in reversed(log):
+            if look[column] < level:
+                break
+            first = look[0]
+        return first
+
+    t_train, t_test = settled(1, learned), settled(2, grokked)
+    return t_train, t_test, None if t_train is None or t_test is None else t_test - t_train
+
+
+@wrong(
+    "ch24.curve",
+    "If one time is missing, the other is known all the same: only the gap is missing with it.",
+    see="three-phases",
+)
+def all_three_or_none(log, learned=0.99, grokked=0.95):
+    looks = sorted(log)
+
+    def settled(column, level):
+        first = None
+        for look in reversed(looks):
+            if look[column] < level:
+                break
+            first = look[0]
+        return first
+
+    t_train, t_test = settled(1, learned), settled(2, grokked)
+    return (None, None, None) if t_train is None or t_test is None else (t_train, t_test, t_test - t_train)
+
+
 # ---------------------------------------------------------------- ch24.restricted
 
 
@@ -202,6 +258,92 @@ def excluded_instead(logits, frequencies, pairs):
     return float(torch.nn.functional.cross_entropy(torch.fft.irfft(spectrum * keep, n=p, dim=0), torch.arange(p)))
 
 
+@wrong(
+    "ch24.restricted",
+    "You calculated in float32: with large logits its rounding alone is more than 1e-6.",
+    see="not-so-sudden",
+)
+def in_float32(logits, frequencies, pairs):
+    p = logits.shape[-1]
+    total = pairs.sum(dim=1) % p
+    table = torch.zeros(p, p).index_add(0, total, logits[pairs[:, 0], pairs[:, 1]].float())
+    table = table / total.bincount(minlength=p).clamp_min(1)[:, None]
+    spectrum = torch.fft.rfft(table, dim=0)
+    keep = torch.zeros(len(spectrum), 1)
+    keep[[0, *frequencies]] = 1
+    return float(torch.nn.functional.cross_entropy(torch.fft.irfft(spectrum * keep, n=p, dim=0), torch.arange(p)))
+
+
+@wrong(
+    "ch24.restricted",
+    "The loss is averaged over the given pairs. Every sum counts the same, however many pairs it has.",
+    see="not-so-sudden",
+)
+def mean_over_the_pairs(logits, frequencies, pairs):
+    p = logits.shape[-1]
+    total = pairs.sum(dim=1) % p
+    table = torch.zeros(p, p, dtype=torch.float64).index_add(0, total, logits[pairs[:, 0], pairs[:, 1]].double())
+    table = table / total.bincount(minlength=p).clamp_min(1)[:, None]
+    spectrum = torch.fft.rfft(table, dim=0)
+    keep = torch.zeros(len(spectrum), 1, dtype=torch.float64)
+    keep[[0, *frequencies]] = 1
+    kept = torch.fft.irfft(spectrum * keep, n=p, dim=0)
+    return float(torch.nn.functional.cross_entropy(kept[total], total))
+
+
+@wrong(
+    "ch24.restricted",
+    "Sums without a pair were left out of the mean at the end. Their row of zeros is filtered like the others, and counts.",
+    see="not-so-sudden",
+)
+def mean_over_the_sums_that_were_there(logits, frequencies, pairs):
+    p = logits.shape[-1]
+    total = pairs.sum(dim=1) % p
+    table = torch.zeros(p, p, dtype=torch.float64).index_add(0, total, logits[pairs[:, 0], pairs[:, 1]].double())
+    table = table / total.bincount(minlength=p).clamp_min(1)[:, None]
+    spectrum = torch.fft.rfft(table, dim=0)
+    keep = torch.zeros(len(spectrum), 1, dtype=torch.float64)
+    keep[[0, *frequencies]] = 1
+    kept = torch.fft.irfft(spectrum * keep, n=p, dim=0)
+    there = total.unique()
+    return float(torch.nn.functional.cross_entropy(kept[there], there))
+
+
+@wrong(
+    "ch24.restricted",
+    "You divided 0 by 0 for a sum that none of the pairs has; its mean is set to zeros.",
+    see="not-so-sudden",
+)
+def zero_over_zero(logits, frequencies, pairs):
+    p = logits.shape[-1]
+    total = pairs.sum(dim=1) % p
+    table = torch.zeros(p, p, dtype=torch.float64).index_add(0, total, logits[pairs[:, 0], pairs[:, 1]].double())
+    table = table / total.bincount(minlength=p)[:, None]
+    spectrum = torch.fft.rfft(table, dim=0)
+    keep = torch.zeros(len(spectrum), 1, dtype=torch.float64)
+    keep[[0, *frequencies]] = 1
+    kept = torch.fft.irfft(spectrum * keep, n=p, dim=0)
+    return float(torch.nn.functional.cross_entropy(kept, torch.arange(p)))
+
+
+@wrong(
+    "ch24.restricted",
+    "The waves come back at half of their height: a cosine over p steps has p/2 as its inner product with itself.",
+    see="not-so-sudden",
+)
+def waves_at_half_height(logits, frequencies, pairs):
+    p = logits.shape[-1]
+    total = pairs.sum(dim=1) % p
+    table = torch.zeros(p, p, dtype=torch.float64).index_add(0, total, logits[pairs[:, 0], pairs[:, 1]].double())
+    table = table / total.bincount(minlength=p).clamp_min(1)[:, None]
+    spectrum = torch.fft.rfft(table, dim=0)
+    keep = torch.zeros(len(spectrum), 1, dtype=torch.float64)
+    keep[list(frequencies)] = 0.5
+    keep[0] = 1
+    kept = torch.fft.irfft(spectrum * keep, n=p, dim=0)
+    return float(torch.nn.functional.cross_entropy(kept, torch.arange(p)))
+
+
 # ---------------------------------------------------------------- ch24.engine
 
 
@@ -261,6 +403,35 @@ def averages_in_place(w, g, m, v, t, rate, decays):
     v.mul_(0.98).add_(0.02 * g * g)
     shrink = (1 - rate * torch.tensor(decays, dtype=w.dtype)).view(-1, *[1] * (w.ndim - 1))
     return shrink * w - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.98**t)).sqrt() + 1e-8), m, v
+
+
+@wrong(
+    "ch24.engine",
+    "`torch.tensor` of a list of floats is float32, and its rounding went into weights of float64.",
+    see="the-engine",
+)
+def decays_in_float32(w, g, m, v, t, rate, decays):
+    m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g * g
+    shrink = (1 - rate * torch.tensor(decays)).view(-1, *[1] * (w.ndim - 1))
+    return shrink * w - rate * (m / (1 - 0.9**t)) / ((v / (1 - 0.98**t)).sqrt() + 1e-8), m, v
+
+
+@wrong(
+    "ch24.engine",
+    "You returned the corrected averages. The next step corrects again, so it needs them as they were before.",
+    see="the-engine",
+)
+def hands_on_the_corrected(w, g, m, v, t, rate, decays):
+    m, v = (0.9 * m + 0.1 * g) / (1 - 0.9**t), (0.98 * v + 0.02 * g * g) / (1 - 0.98**t)
+    shrink = (1 - rate * torch.tensor(decays, dtype=w.dtype)).view(-1, *[1] * (w.ndim - 1))
+    return shrink * w - rate * m / (v.sqrt() + 1e-8), m, v
+
+
+@wrong("ch24.engine", "The small ε stands beside the root, not under it.", see="the-engine")
+def epsilon_under_the_root(w, g, m, v, t, rate, decays):
+    m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g * g
+    shrink = (1 - rate * torch.tensor(decays, dtype=w.dtype)).view(-1, *[1] * (w.ndim - 1))
+    return shrink * w - rate * (m / (1 - 0.9**t)) / (v / (1 - 0.98**t) + 1e-8).sqrt(), m, v
 
 
 # ---------------------------------------------------------------- ch24.survival
@@ -352,6 +523,53 @@ def before_the_time_itself(times, seen, at):
     return answer, median
 
 
+@wrong(
+    "ch24.survival",
+    "Where the share never comes down to ½ there is no median: the last time is only a bound.",
+    see="runs-that-never-end",
+)
+def last_time_for_no_median(times, seen, at):
+    share, answer, median = 1.0, 1.0, None
+    for t in sorted({t for t, event in zip(times, seen, strict=True) if event}):
+        there = sum(other >= t for other in times)
+        share *= 1 - sum(bool(event) for other, event in zip(times, seen, strict=True) if other == t) / there
+        answer = share if t <= at else answer
+        median = t if median is None and share <= 0.5 + 1e-12 else median
+    return answer, max(times) if median is None else median
+
+
+@wrong(
+    "ch24.survival",
+    "The median does not depend on `at`: go on after it.",
+    see="runs-that-never-end",
+)
+def stops_at_the_time(times, seen, at):
+    share, answer, median = 1.0, 1.0, None
+    for t in sorted({t for t, event in zip(times, seen, strict=True) if event}):
+        if t > at:
+            break
+        there = sum(other >= t for other in times)
+        share *= 1 - sum(bool(event) for other, event in zip(times, seen, strict=True) if other == t) / there
+        answer = share if t <= at else answer
+        median = t if median is None and share <= 0.5 + 1e-12 else median
+    return answer, median
+
+
+@wrong(
+    "ch24.survival",
+    "Several runs grok at one time, and you counted one of them.",
+    see="runs-that-never-end",
+)
+def one_event_at_a_time(times, seen, at):
+    share, answer, median = 1.0, 1.0, None
+    for t in sorted({t for t, event in zip(times, seen, strict=True) if event}):
+        there = sum(other >= t for other in times)
+        share *= 1 - 1 / there
+        answer = share if t <= at else answer
+        median = t if median is None and share <= 0.5 + 1e-12 else median
+    return answer, median
+
+
 # ---------------------------------------------------------------- ch24.guess, ch24.early, ch24.few
 
 wrong("ch24.guess", "0.7", "That is none of the six decays.", see="sixty-transformers")
@@ -371,26 +589,33 @@ wrong("ch24.early", "e", "A necessary condition needs runs that violate it; none
 
 wrong(
     "ch24.few",
-    {"low": 0.133, "high": 1.200, "enough": 42},
-    "That is the normal approximation: with three runs it leaves the range of a probability.",
+    {"low": 0.326, "high": 1.174, "enough": 20},
+    "That is the normal approximation: with four runs it leaves the range of a probability.",
     see="what-few-runs-can-say",
 )
 wrong(
     "ch24.few",
-    {"low": 0.208, "high": 0.939, "enough": 42},
+    {"low": 0.301, "high": 0.954, "enough": 20},
     "That is Wilson's interval, an approximation; the exact one inverts the binomial tails.",
     see="what-few-runs-can-say",
 )
 wrong(
     "ch24.few",
-    {"low": 0.135, "high": 0.983, "enough": 42},
+    {"low": 0.249, "high": 0.987, "enough": 20},
     "Each tail has 2.5%, half of what a 95% interval leaves out, not 5%.",
     see="what-few-runs-can-say",
 )
 wrong(
     "ch24.few",
-    {"low": 0.094, "high": 0.992, "enough": 30},
+    {"low": 0.194, "high": 0.994, "enough": 16},
     "For the number of runs you used 5% in one tail: an interval of 95% leaves 2.5% on each side.",
+    see="what-few-runs-can-say",
+)
+
+wrong(
+    "ch24.few",
+    {"low": 0.094, "high": 0.992, "enough": 42},
+    "That is for two of three runs, the case in the text; here three of four grok.",
     see="what-few-runs-can-say",
 )
 
