@@ -122,7 +122,7 @@ def test_time_is_inverse_to_decay(found):
             peak, there = int(norm.argmax()), found["steps"].index(run["t_test"])
             alone = math.log(norm[peak] / norm[there]) / -math.log(1 - 1e-3 * run["decay"])  # steps of drag
             longer.append((found["steps"][there] - found["steps"][peak]) / alone)
-    assert len(longer) == 46 and 8.5 < min(longer) and max(longer) < 32.5
+    assert len(longer) == 46 and min(longer) > 8.5 and max(longer) < 32.5
 
 
 def first_half(curve: np.ndarray) -> int:
