@@ -146,6 +146,8 @@ two bases by two lengths, and over all models of natural text with RoPE; γ in t
 Seeds 0, 1 and 2 come first; 3 and 4 are added if the time on the card allows, which the clock decides. Only seeds count that all cells
 have. What is asked after the data are seen is called so.
 """
+# Added after the data, and no part of the above: the pilot had already hinted at the answers to base, order, depth and sink, and at γ_Padé's
+# failure; and cells of length 256 turned out not to be independent within a seed, so that `student` stands beside `answer`.
 COMPARISONS = len(QUESTIONS) + 2
 
 
@@ -267,7 +269,8 @@ def student(rows: Sequence[Row], question: Question, comparisons: int = COMPARIS
     """As `answer`, with Student's interval of the seeds' contrasts, which pools nothing: asked after the data were seen.
 
     `answer` takes what is left of a seed in two cells, its mean over all cells taken off, for independent, and of one spread in all
-    cells. This assumes neither, only that seeds are independent draws; with five of them it has four degrees of freedom.
+    cells. This assumes neither, only that seeds are independent draws and their contrasts roughly normal; with five seeds it has four
+    degrees of freedom.
 
     Raises:
         ValueError: if fewer than two seeds have the contrast.

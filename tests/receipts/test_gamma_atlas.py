@@ -206,6 +206,8 @@ def test_gamma_pade_is_worse_than_a_constant(models):
     assert len({setting_of(row) for row in grid}) == 12 and len(grid) == 60
     assert told["pade"]["error"] == pytest.approx(0.495, abs=6e-4) and told["constant"]["error"] == pytest.approx(0.022, abs=6e-4)
     assert told["pade"]["high"] < 0 and told["fitted"]["low"] < 0 < told["fitted"]["high"] and told["fitted"]["gain"] < 0.004
+    large = baseline_compare([row for row in grid if row["theta"] >= 1e4], {"pade": unfitted(lambda row: row["gamma_pade"])})
+    assert large["pade"]["error"] < 0.03 and large["constant"]["error"] < 0.03  # where bases are large neither is refuted
     means = [np.mean([row["gamma"] for row in grid if setting_of(row) == each]) for each in {setting_of(row) for row in grid}]
     formula = [(1 - x) / (1 + x) for x in (row["T"] / (2**0.5 * row["theta"]) for row in grid)]
     assert (min(means), max(means)) == pytest.approx((0.90, 0.99), abs=0.005)
