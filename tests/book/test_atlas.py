@@ -51,14 +51,14 @@ def test_planted_effects_are_the_answers(rows):
 def test_the_page_has_each_answer_and_each_model_once(rows):
     page = atlas.page(rows, RECORD)
     for question, each, _ in atlas.answers(rows):
-        line = next(line for line in page.splitlines() if line.startswith(f"| {question.asks} "))
-        assert f"| {each['mean']:+.3f} |" in line and f"**{each['verdict']}**" in line
+        line = next(line for line in page.splitlines() if line.startswith(f"| {question.asks}<br>"))
+        assert f"| {each['mean']:+.3f} | **{each['verdict']}**<br>".replace("-", "−") in line
     models = {(setting_of(row), row["seed"]) for row in rows}
     assert (
         page.count('<tr class="model ') == len(models)
         and f"{len(models)} small models of our own in {len(cells())} settings" in page
     )
-    assert page.count("| **yes** |") + page.count("| **no** |") + page.count("| **unknown** |") == len(QUESTIONS)
+    assert sum(page.count(f"| **{verdict}**<br>") for verdict in ("yes", "no", "unknown")) == len(QUESTIONS)
 
 
 def test_each_choice_of_the_filter_finds_models_and_each_model_is_found(rows):
