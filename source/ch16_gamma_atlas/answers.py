@@ -221,6 +221,15 @@ def by_taking_parts_off(x, z, m, m_z, noise):
     return dot(x, gamma) / dot(x, x), dot(rest, gamma) / dot(rest, rest)
 
 
+@right("ch16.confounded")
+def as_one_array(x, z, m, m_z, noise):
+    table = np.stack([np.ones(len(x)), x, z], axis=1)
+    if np.linalg.matrix_rank(table) < 3:
+        raise ValueError
+    gamma = table @ [0.9, m, m_z] + noise
+    return np.array([np.polyfit(x, gamma, 1)[0], np.linalg.lstsq(table, gamma, rcond=None)[0][1]])
+
+
 _CONFOUNDED = """
 def confounded(x, z, m, m_z, noise):
     x, z, noise = (np.array(each, dtype=float) for each in (x, z, noise))
