@@ -331,6 +331,12 @@ wrong(
 )
 wrong(
     "ch16.design",
+    {"isolates": "be", "trivial": "h"},
+    "The closed form contains no training, so none can stop in it.",
+    see="a-confounded-comparison",
+)
+wrong(
+    "ch16.design",
     {"isolates": "abde", "trivial": "h"},
     "In some of your designs the base changes together with something else. And no training enters the closed form.",
     see="a-confounded-comparison",
