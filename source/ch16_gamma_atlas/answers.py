@@ -183,6 +183,19 @@ def middle_of_the_draws(by_seed, draws, level):
     return float(np.median(medians)), float(low), float(high)
 
 
+@wrong(
+    "ch16.median",
+    "You put the lists that you were given in order, where they lie. Whoever gave them still needs them as they were.",
+    see="one-number-and-its-interval",
+)
+def sorts_what_was_given(by_seed, draws, level):
+    for each in by_seed:
+        each.sort()
+    medians = [np.median([g for s in drawn for g in by_seed[s]]) for drawn in draws]
+    low, high = np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
+    return float(np.median([g for each in by_seed for g in each])), float(low), float(high)
+
+
 # ---------------------------------------------------------------- ch16.guess
 
 wrong("ch16.guess", "everything", "Name one of the four, before you look.", see="one-thing-at-a-time")
@@ -206,6 +219,15 @@ def by_taking_parts_off(x, z, m, m_z, noise):
     if dot(rest, rest) < 1e-12 * dot(x, x):
         raise ValueError
     return dot(x, gamma) / dot(x, x), dot(rest, gamma) / dot(rest, rest)
+
+
+@right("ch16.confounded")
+def as_one_array(x, z, m, m_z, noise):
+    table = np.stack([np.ones(len(x)), x, z], axis=1)
+    if np.linalg.matrix_rank(table) < 3:
+        raise ValueError
+    gamma = table @ [0.9, m, m_z] + noise
+    return np.array([np.polyfit(x, gamma, 1)[0], np.linalg.lstsq(table, gamma, rcond=None)[0][1]])
 
 
 _CONFOUNDED = """
@@ -274,6 +296,19 @@ wrong(
     see="a-confounded-comparison",
 )
 
+wrong(
+    "ch16.confounded",
+    _slopes(refused="np.linalg.det(table.T @ table) == 0"),
+    "You asked whether a computed number is exactly 0 or 1. Rounding decides that; leave it a margin.",
+    see="a-confounded-comparison",
+)
+wrong(
+    "ch16.confounded",
+    _slopes(refused="np.corrcoef(x, z)[0, 1] > 1 - 1e-12"),
+    "Only lines that rise were refused. On a line that falls the slopes cannot be told apart either.",
+    see="a-confounded-comparison",
+)
+
 # ---------------------------------------------------------------- ch16.design
 
 wrong(
@@ -292,6 +327,12 @@ wrong(
     "ch16.design",
     {"isolates": "be", "trivial": "f"},
     "The closed form knows nothing of where a model looks: it has base and length only.",
+    see="a-confounded-comparison",
+)
+wrong(
+    "ch16.design",
+    {"isolates": "be", "trivial": "h"},
+    "The closed form contains no training, so none can stop in it.",
     see="a-confounded-comparison",
 )
 wrong(
@@ -401,6 +442,13 @@ wrong(
     "ch16.left_out",
     _leaving(refused="len(pairs) < 3"),
     "You counted models where the task counts settings.",
+    see="a-prediction-against-a-constant",
+)
+
+wrong(
+    "ch16.left_out",
+    _leaving(units="dict.fromkeys(pade.tolist())", inside="pade[i] == pair"),
+    "Settings with the same value of the closed form were taken for one. Two bases and two lengths can have it in common.",
     see="a-prediction-against-a-constant",
 )
 
@@ -521,6 +569,19 @@ wrong(
     "ch16.trust",
     _trust(r2="(1 - float(((y - y.mean() - slope * x) ** 2).sum()) / total) ** 0.5"),
     "That is the correlation without its sign. Its square is asked for.",
+    see="what-a-straight-line-does-not-say",
+)
+
+wrong(
+    "ch16.trust",
+    _trust(told="0.0 if all(np.ptp(part[low : high + 1]) == 0 for part in parts) else r2", flat="1.0"),
+    "You asked whether the parts are flat. The mean can be flat where they are not.",
+    see="what-a-straight-line-does-not-say",
+)
+wrong(
+    "ch16.trust",
+    _trust(mean="np.exp(np.mean(np.log(np.array(parts, dtype=float)), axis=0))"),
+    "You took the mean of the logarithms. Asked are the logarithms of the mean.",
     see="what-a-straight-line-does-not-say",
 )
 
