@@ -1,7 +1,7 @@
 """The page of the γ atlas: our own models, what was asked of them beforehand, and what `experiments/gamma_atlas.py` found."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log2
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,9 @@ from course.gamma_atlas import (
     baseline_compare,
     bootstrap,
     fitted,
+    joined,
     setting_of,
+    student,
     unfitted,
     variance_shares,
 )
@@ -38,31 +40,45 @@ TEXTS = {
 }
 CORE = {"text": ("text",), "base": ("theta",), "length": ("T",)}
 NATURAL = CORE | {"shape": ("n_layers", "d_model", "n_heads"), "training": ("tokens", "rate"), "mark": ("mark",)}
-Pade = Callable[[float, float], float]
+NAMES = {
+    "text": "text",
+    "theta": "θ",
+    "T": "T",
+    "n_layers": "blocks",
+    "d_model": "width",
+    "n_heads": "heads",
+    "position": "positions",
+}
+WORDS = {
+    "position": {"rope": "RoPE", "learned": "learned positions"},
+    "mark": {True: "a mark at the start", False: "no mark"},
+}
 
 
 # ---------------------------------------------------------------- text
 
 
-def page(rows: Sequence[dict], record: dict, pade: Pade) -> str:
+def page(rows: Sequence[dict], record: dict) -> str:
     """The page as Markdown.
 
     Args:
         rows: the atlas, read in all ways (`course.gamma_atlas.atlas_table(None)`).
         record: of `experiments/gamma_atlas.py`.
-        pade: γ_Padé of a base and a length, `course.decay_law.gamma_pade`.
     """
-    models = joined(rows, pade)
+    models = joined(rows)
     asked = answers(rows)
     return render(
         "atlas.md",
         record=record,
-        base=", ".join(f"{name} {BASE[name]}" for name in SETTING),
+        base=said(BASE),
+        said=said,
         models=models,
         settings=len({setting_of(row) for row in models}),
         texts=TEXTS,
         answers=asked,
-        counts={kind: sum(each["verdict"] == kind for _, each in asked) for kind in ("yes", "no", "unknown")},
+        counts={kind: sum(each["verdict"] == kind for _, each, _ in asked) for kind in ("yes", "no", "unknown")},
+        apart=sum(each["verdict"] != other["verdict"] for _, each, other in asked),
+        share=share,
         comparisons=COMPARISONS,
         predictors=predictors(models),
         core=variance(balanced(models), CORE),
@@ -73,20 +89,33 @@ def page(rows: Sequence[dict], record: dict, pade: Pade) -> str:
     )
 
 
-def joined(rows: Sequence[dict], pade: Pade) -> list[dict]:
-    """One row for each model as it reads its own text, with γ of its other readings and γ_Padé beside."""
-    by_read = {(setting_of(row), row["seed"], row["read"]): row["gamma"] for row in rows}
-    models = [dict(row) for row in rows if row["read"] == "own"]
-    for row in models:
-        for read in ("short", "shuffled", "foreign", "untrained"):
-            row[f"gamma_{read}"] = by_read[setting_of(row), row["seed"], read]
-        row["gamma_pade"] = pade(row["theta"], row["T"])
-    return models
-
-
 def answers(rows: Sequence[dict]) -> list[tuple]:
-    """Each question with its answer."""
-    return [(question, answer(rows, question)) for question in QUESTIONS]
+    """Each question with its answer, and with what Student's interval of its seeds alone would say."""
+    return [(question, answer(rows, question), student(rows, question)) for question in QUESTIONS]
+
+
+def said(setting: dict) -> str:
+    """A setting, or a part of one, in words."""
+    told = []
+    for name, value in setting.items():
+        if name in WORDS:
+            told.append(WORDS[name][value])
+        elif name == "tokens":
+            told.append(f"{value / 2**20:.0f} M tokens")
+        elif name == "rate":
+            told.append(f"rate {value:g}")
+        elif name == "text":
+            told.append(TEXTS[value])
+        elif name in ("theta", "T"):
+            told.append(f"{NAMES[name]} = {value:,.0f}")
+        else:
+            told.append(f"{NAMES[name]} {value}")
+    return ", ".join(told)
+
+
+def share(value: float) -> str:
+    """A share in whole percent, nothing without a sign."""
+    return f"{value:.0%}".replace("-0%", "0%").replace("-", "−")
 
 
 def predictors(models: Sequence[dict]) -> dict[str, dict[str, float]]:
@@ -196,10 +225,10 @@ def playable(models: Sequence[dict]) -> str:
 # ---------------------------------------------------------------- figures
 
 
-def figures(rows: Sequence[dict], pade: Pade) -> dict[str, bytes]:
+def figures(rows: Sequence[dict]) -> dict[str, bytes]:
     """The page's figures as SVG, by their place in the book."""
     plots.use()
-    models = joined(rows, pade)
+    models = joined(rows)
     drawn = {"base": _base(models), "answers": _answers(rows), "pade": _pade(models), "texts": _texts(models)}
     return {f"{FOLDER}/atlas-{name}.svg": svg(figure) for name, figure in drawn.items()}
 
@@ -229,16 +258,17 @@ def _base(models: Sequence[dict]):
 
 
 def _answers(rows: Sequence[dict]):
-    told = [(question, each) for question, each in answers(rows) if question.value == "gamma"]
+    told = [each for each in answers(rows) if each[0].value == "gamma"]
     colours = {"yes": "right", "no": "residual", "unknown": "key"}
     figure, ax = plt.subplots(figsize=(7.2, 0.32 * len(told) + 1.2))
-    for i, (_, each) in enumerate(reversed(told)):
+    for i, (_, each, alone) in enumerate(reversed(told)):
         colour = plots.COLOURS[colours[each["verdict"]]]
-        ax.plot([each["low"], each["high"]], [i, i], color=colour)
+        ax.plot([alone["low"], alone["high"]], [i, i], color=plots.INK, linewidth=0.8, alpha=0.7)
+        ax.plot([each["low"], each["high"]], [i, i], color=colour, linewidth=3)
         ax.plot(each["mean"], i, "o", color=colour)
     ax.axvspan(-0.1, 0.1, color=plots.INK, alpha=0.12)
     ax.axvline(0, color=plots.INK, linewidth=0.8)
-    ax.set(yticks=range(len(told)), yticklabels=[question.name for question, _ in reversed(told)], xlabel="difference of γ")
+    ax.set(yticks=range(len(told)), yticklabels=[question.name for question, *_ in reversed(told)], xlabel="difference of γ")
     return figure
 
 

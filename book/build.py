@@ -20,12 +20,13 @@ import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
-from book import data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained
+from book import atlas, data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
 from book.tools import find
 from course.data import record
+from course.gamma_atlas import atlas_table
 from course.widgets import HERE as WIDGETS
 
 
@@ -67,7 +68,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
-    assets |= {f"extra/records/{path.name}": path for path in (root / "course" / "data" / "records").glob("*.json")}
+    records = root / "course" / "data" / "records"
+    assets |= {f"extra/records/{path.name}": path for kind in ("*.json", "*.csv.gz") for path in records.glob(kind)}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
     assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
@@ -83,8 +85,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
 
 @cache
 def _drawn() -> dict[str, bytes]:
-    """The figures of the pages of kernels and of the trained model."""
-    return kernels.figures(kernels.records(ROOT)) | trained.figures(record("pretrained"))
+    """The figures of the pages of kernels, of the trained model and of the atlas."""
+    drawn = kernels.figures(kernels.records(ROOT)) | trained.figures(record("pretrained"))
+    return drawn | atlas.figures(atlas_table(None))
 
 
 def contents(toc: dict, there: set[str], *, solutions: bool = False) -> dict:
@@ -159,6 +162,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     made["teaching/planning.md"] = planning.page(json.loads((ROOT / "benchmarks" / "grading.json").read_text()))
     made[f"{kernels.FOLDER}/kernels.md"] = kernels.page(kernels.records(ROOT))
     made[f"{trained.FOLDER}/trained.md"] = trained.page(record("pretrained"))
+    made[f"{atlas.FOLDER}/atlas.md"] = atlas.page(atlas_table(None), record("gamma_atlas"))
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)

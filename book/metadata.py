@@ -26,6 +26,7 @@ DESCRIPTIONS = {
     "reference/solutions": "The solutions of the exercises.",
     "reference/cookbook": "Recipes that end in a number for your own model: parameters, FLOPs, cache, memory, wavelengths.",
     "reference/trained": "The trained language model of the course, its size, its work, and what its attention does on two texts.",
+    "reference/atlas": "Small models of our own, one setting changed at a time: what moves the exponent of attention's decay, and what does not.",
     "reference/bibliography": "The sources of the course, and where each is used.",
     "reference/errata": "What texts on transformers have wrong, the right statements, and the tests that show them.",
 }

@@ -12,7 +12,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-TEMPLATES.filters["fmt"] = format  # {{ seconds|fmt(".2f") }}
+TEMPLATES.filters["fmt"] = lambda value, spec: format(value, spec).replace("-", "−")  # {{ seconds|fmt(".2f") }}
 TEMPLATES.filters["counted"] = lambda number, what: f"{number:g} {what}{'' if number == 1 else 's'}"
 
 

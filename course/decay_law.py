@@ -10,8 +10,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from course import gamma_atlas
-
 __all__ = [
     "CURVES",
     "PUBLIC",
@@ -297,6 +295,8 @@ def small_models() -> dict[tuple[int, int], list[float]]:
     Raises:
         FileNotFoundError: if the atlas is not there.
     """
+    from course import gamma_atlas  # which builds on this module
+
     same = {name: value for name, value in gamma_atlas.BASE.items() if name not in ("theta", "T")}
     found: dict[tuple[int, int], list[float]] = {}
     for row in gamma_atlas.atlas_table():
@@ -313,6 +313,8 @@ def atlas_answer(question: str) -> dict:
     Raises:
         ValueError: if there is no such question.
     """
+    from course import gamma_atlas  # which builds on this module
+
     asked = {each.name: each for each in gamma_atlas.QUESTIONS}
     if question not in asked:
         raise ValueError(f"no question {question!r}; there are {', '.join(asked)}")

@@ -24,25 +24,34 @@ from course.attention_maps import (
 from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
+from course.fractional import depth_test
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
+from course.phase_polylog import log_spread
 from course.position_rope import rope_frequencies, wavelengths
+from course.taxonomy import window_recall
+from course.thermo_dictionary import head_response
 from course.tokens import bpe_encode, vocabulary
 
 __all__ = [
     "LOOKS",
     "MODEL",
+    "atlas_dot",
     "cached_text",
     "context_loss",
     "decay_heads",
+    "distance_spread",
     "first_tokens",
     "heads",
+    "layer_maps",
     "look",
     "neighbours",
     "previous_heads",
+    "responses",
     "rope_pairs",
     "rope_scores",
     "sinks",
+    "walks_back",
 ]
 
 MODEL = "smollm2-135m"
@@ -354,6 +363,110 @@ def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tu
     return torch.stack(products), torch.stack(previous)
 
 
+@torch.no_grad()
+def distance_spread(windows: int = 2, tokens: int = 512, low: int = 4, high: int = 150) -> dict:
+    """Of each layer, and of all together (`whole`), by the mean over heads and windows of Austen: the `exponent` of the power law that has
+    the mean of ln r, the `variance` of ln r, and its `ratio` to that power law's. Layers (L,)."""
+    model, tokenizer, text = pretrained.load(MODEL), pretrained.tokenizer(MODEL), data.read("austen")
+    profiles = []
+    for i in range(windows):
+        start = round((i + 0.5) * len(text) / windows)
+        ids = tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens]
+        look_at(model, torch.tensor([ids]), lambda _, w, stream: profiles.append(distance_profile(w[0].float()).mean(dim=0)))
+    profile = torch.stack(profiles).unflatten(0, (windows, -1)).mean(dim=0)  # (L, D + 1)
+    profile = torch.cat([profile, profile.mean(dim=0, keepdim=True)])  # (L + 1, D + 1)
+    told = {name: _rounded(values) for name, values in log_spread(profile, low, high).items()}
+    whole = {name: values.pop() for name, values in told.items()}
+    return {"windows": windows, "tokens": tokens, "low": low, "high": high} | told | {"whole": whole}
+
+
+@torch.no_grad()
+def responses(texts: int = 2, tokens: int = 400, N: int = 200) -> dict:
+    """How each head's mean of ln r answers to a factor of its scores, and what a power law with this mean would do, on Austen.
+
+    (L H,) each, means over texts: `exponent`, `predicted` and `response` of `course.thermo_dictionary.head_response`; `parts` are the
+    medians over heads of the three ratios that lead from the prediction to the response.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, rows = data.read("austen"), []
+    for i in range(texts):
+        start = round((i + 0.5) * len(text) / texts)
+        ids = tokenizer.encode(text[start : start + 8 * tokens], errors="ignore")[:tokens]
+        layers: list[dict[str, Tensor]] = []
+        see = lambda layer, weights, stream, layers=layers: layers.append(head_response(weights[0], N))  # noqa: E731
+        look_at(model, torch.tensor([ids]), see)
+        rows.append({k: torch.cat([layer[k] for layer in layers]) for k in layers[0]})
+    found = {k: torch.stack([row[k] for row in rows]).mean(dim=0) for k in rows[0]}  # (L H,) each
+    own = -found["exponent"] * found["within"]
+    parts = (found["law"] / found["profile"], found["profile"] / found["within"], own / found["response"])
+    told = {"texts": texts, "tokens": tokens, "N": N, "parts": [round(float(x.median()), 2) for x in parts]}
+    return told | {k: _rounded(found[k]) for k in ("exponent", "predicted", "response")}
+
+
+@torch.no_grad()
+def layer_maps(name: str, text: str, windows: int, tokens: int) -> Tensor:
+    """The maps of each layer, mean over heads, on windows of a text: (windows, L, tokens, tokens), float32.
+
+    `name` is `MODEL`, which reads windows from all over the text, or "gpt", the course's own, which reads what it was not trained on, the last
+    60,000 characters, and puts BOS first.
+    """
+    whole = data.read(text)
+    if name == "gpt":
+        (model, merges), whole = load_gpt(), whole[-60_000:]
+        encode = lambda piece: [model.config.V - 1, *bpe_encode(piece, merges)]  # noqa: E731
+    else:
+        model, tokenizer = pretrained.load(name), pretrained.tokenizer(name)
+        encode = lambda piece: tokenizer.encode(piece, errors="ignore")  # noqa: E731
+    found = []
+    for i in range(windows):
+        start = round((i + 0.5) * (len(whole) - 8 * tokens) / windows)
+        layers: list[Tensor] = []
+        ids = torch.tensor([encode(whole[start : start + 8 * tokens])[:tokens]])
+        look_at(model, ids, lambda layer, weights, stream, layers=layers: layers.append(weights[0].float().mean(dim=0)))
+        found.append(torch.stack(layers))
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def walks_back(windows: int = 4, tokens: int = 160) -> dict:
+    """Attention over depth as a walk, on windows of Austen: what `course.fractional.depth_test` finds, and `first`, the weight on the four
+    first keys by layer.
+    """
+    maps = layer_maps(MODEL, "austen", windows, tokens)
+    found = {
+        name: [_rounded(row) for row in torch.tensor(values)] if isinstance(values[0], list) else _rounded(torch.tensor(values))
+        for name, values in depth_test(maps).items()
+    }
+    first = maps[:, :, tokens // 2 :, :FIRST].sum(dim=-1).mean(dim=(0, 2))
+    return {"windows": windows, "tokens": tokens, "first": _rounded(first)} | found
+
+
+@torch.no_grad()
+def atlas_dot(windows: int = 2, lengths: tuple[int, ...] = (256, 512), low: int = 4, high: int = 128) -> dict:
+    """γ of the trained model as the models of the atlas are read: the mean profile over layers and heads at distances low to high.
+
+    On windows of Austen that end at the same tokens, in each of the lengths: `own`, one γ for each window; `shuffled`, the same
+    of the shortest length with the window's tokens in another order.
+    """
+    model, tokenizer = pretrained.load(MODEL), pretrained.tokenizer(MODEL)
+    text, longest = data.read("austen"), max(lengths)
+    starts = [round((i + 0.5) * len(text) / windows) for i in range(windows)]
+    ids = [tokenizer.encode(text[start : start + 8 * longest], errors="ignore")[:longest] for start in starts]
+    order = torch.randperm(min(lengths), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def gamma(one: list[int]) -> float:
+        layers: list[Tensor] = []
+        look_at(
+            model,
+            torch.tensor([one]),
+            lambda layer, weights, stream: layers.append(distance_profile(weights[0].float()).mean(dim=0)),
+        )
+        return round(float(decay_fit(torch.stack(layers).mean(dim=0), low, high)["power"]), 3)
+
+    told = {"lengths": list(lengths), "own": {str(n): [gamma(one[-n:]) for one in ids] for n in lengths}}
+    return told | {"shuffled": [gamma([one[-min(lengths) :][i] for i in order]) for one in ids]}
+
+
 def _rounded(values: Tensor) -> list[float]:
     return [round(float(x), 3) for x in values]
 
@@ -371,5 +484,10 @@ LOOKS: dict[str, Callable[[], dict]] = {
         rope_scores,
         decay_heads,
         sinks,
+        window_recall,
+        distance_spread,
+        responses,
+        walks_back,
+        atlas_dot,
     )
 }

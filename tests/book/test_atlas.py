@@ -13,11 +13,6 @@ READS = {"own": 0.0, "short": 0.0, "shuffled": -0.2, "foreign": 0.02, "untrained
 RECORD = {"device": "a card", "seeds": [0, 1, 2], "results": {"table": "gamma_atlas.csv.gz"}}
 
 
-def pade(theta: float, T: float) -> float:
-    x = T / (2**0.5 * theta)
-    return (1 - x) / (1 + x)
-
-
 @pytest.fixture(scope="module")
 def rows() -> list[dict]:
     """The grid with γ = 0.8, less 0.3 for shuffled words and 0.05 for each doubling of the blocks; seeds differ by about 0.02."""
@@ -42,7 +37,7 @@ def rows() -> list[dict]:
 
 
 def test_planted_effects_are_the_answers(rows):
-    told = {question.name: each["verdict"] for question, each in atlas.answers(rows)}
+    told = {question.name: each["verdict"] for question, each, _ in atlas.answers(rows)}
     yes = {"order", "depth", "sink", "training", "tokens read"}
     assert {name for name, verdict in told.items() if verdict == "yes"} <= yes and {
         "order",
@@ -54,20 +49,20 @@ def test_planted_effects_are_the_answers(rows):
 
 
 def test_the_page_has_each_answer_and_each_model_once(rows):
-    page = atlas.page(rows, RECORD, pade)
-    for question, each in atlas.answers(rows):
-        line = next(line for line in page.splitlines() if line.startswith(f"| {question.asks} "))
-        assert f"| {each['mean']:+.3f} |" in line and f"**{each['verdict']}**" in line
+    page = atlas.page(rows, RECORD)
+    for question, each, _ in atlas.answers(rows):
+        line = next(line for line in page.splitlines() if line.startswith(f"| {question.asks}<br>"))
+        assert f"| {each['mean']:+.3f} | **{each['verdict']}**<br>".replace("-", "−") in line
     models = {(setting_of(row), row["seed"]) for row in rows}
     assert (
         page.count('<tr class="model ') == len(models)
         and f"{len(models)} small models of our own in {len(cells())} settings" in page
     )
-    assert page.count("**yes** |") + page.count("**no** |") + page.count("**unknown** |") == len(QUESTIONS)
+    assert sum(page.count(f"| **{verdict}**<br>") for verdict in ("yes", "no", "unknown")) == len(QUESTIONS)
 
 
 def test_each_choice_of_the_filter_finds_models_and_each_model_is_found(rows):
-    models = atlas.joined(rows, pade)
+    models = atlas.joined(rows)
     table = atlas.table(models)
     for offered in atlas.choices(models).values():
         found = [len(re.findall(rf'class="model [^"]*\bis-{re.escape(name)}[ "]', table)) for name in offered]
@@ -75,12 +70,12 @@ def test_each_choice_of_the_filter_finds_models_and_each_model_is_found(rows):
 
 
 def test_what_predicts_nothing_does_not_beat_the_constant(rows):
-    told = atlas.predictors(atlas.joined(rows, pade))
+    told = atlas.predictors(atlas.joined(rows))
     assert told["γ_Padé"]["high"] < 0 and told["γ_Padé, slope and offset fitted"]["gain"] < 0.02
 
 
 def test_the_core_is_balanced_and_its_variance_is_the_texts(rows):
-    core = atlas.balanced(atlas.joined(rows, pade))
+    core = atlas.balanced(atlas.joined(rows))
     assert len(core) == 3 * 2 * 2 * 3
     shares = dict(atlas.variance(core, atlas.CORE, draws=30))
     assert shares["text"][0] > 0.8 and all(abs(shares[name][0]) < 0.1 for name in ("base", "length", "together"))
@@ -88,8 +83,8 @@ def test_the_core_is_balanced_and_its_variance_is_the_texts(rows):
 
 
 def test_the_figures_are_those_of_the_page(rows):
-    drawn = atlas.figures(rows, pade)
-    assert sorted(re.findall(r"\((atlas-\w+\.svg)\)", atlas.page(rows, RECORD, pade))) == sorted(
+    drawn = atlas.figures(rows)
+    assert sorted(re.findall(r"\((atlas-\w+\.svg)\)", atlas.page(rows, RECORD))) == sorted(
         name.rpartition("/")[2] for name in drawn
     )
     assert all(picture.startswith(b"<?xml") and len(picture) < 150_000 for picture in drawn.values())

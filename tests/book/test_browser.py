@@ -19,7 +19,18 @@ KINDS = [
     CHAPTERS[0],
     *(
         f"reference/{n}.html"
-        for n in ("formulas", "symbols", "glossary", "exercises", "cookbook", "kernels", "trained", "bibliography", "errata")
+        for n in (
+            "formulas",
+            "symbols",
+            "glossary",
+            "exercises",
+            "cookbook",
+            "kernels",
+            "trained",
+            "atlas",
+            "bibliography",
+            "errata",
+        )
     ),
     "search.html?q=softmax",
     "evidence/test_attention.html",
