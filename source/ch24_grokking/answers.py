@@ -619,4 +619,24 @@ wrong(
     see="what-few-runs-can-say",
 )
 
-equivalent("ch24.restricted", "`return float(-kept.log_softmax(dim=-1).diagonal().mean())`", "of a table with two axes, axis 1 is the last")
+equivalent(
+    "ch24.restricted",
+    "`return float(-kept.log_softmax(dim=-1).diagonal().mean())`",
+    "of a table with two axes, axis 1 is the last",
+)
+equivalent("ch24.restricted", "`return -kept.log_softmax(dim=1).diagonal().mean()`", "a tensor with one number is a number")
+equivalent("ch24.restricted", "`p = logits.shape[…]`", "all three axes are equally long")
+equivalent("ch24.restricted", "`kept = table.mean(dim=0…).expand(p, p).clone()`", "expanding puts a missing axis in front")
+equivalent(
+    "ch24.restricted",
+    "`for wave in (torch.cos(…2 * math.pi * k * s / p), torch.sin(…2 * math.pi * k * s / p)):`",
+    "each wave is used twice, so that its sign drops out",
+)
+equivalent("ch24.restricted", "`table[total] = logits[mine[:, 0], mine[:, -1]].double().mean(dim=0)`", "a pair has two entries")
+equivalent("ch24.restricted", "`mine = pairs[pairs.sum(dim=-1) % p == total]`", "of two axes the last is axis 1")
+equivalent(
+    "ch24.survival",
+    "`if median is None and share …0.5…:`",
+    "rounding: where many factors give ½, the tests accept the next event too; with few, the product is ½ itself",
+)
+equivalent("ch24.few", "`enough = next(…)`", "a number is asked for, and it is the same")

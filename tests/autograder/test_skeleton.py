@@ -13,7 +13,7 @@ from autograder.authoring.skeleton import PLACES, missing, new
 from autograder.errors import CourseError
 
 ROOT = Path(__file__).resolve().parents[2]
-STEM = "ch18_taxonomy"
+STEM = "ch40_safety"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def project(tmp_path_factory):
 def test_it_is_in_every_place_but_the_release(project):
     root, written = project
     assert len(written) == len(PLACES) - 1 == len(set(written))
-    assert missing(find_chapters(root, ["ch18"])[0]) == [
+    assert missing(find_chapters(root, ["ch40"])[0]) == [
         f"release/{STEM}/{STEM}.ipynb is missing: the student's notebook, by `autograder release`"
     ]
     lines = (root / "book" / "_toc.yml").read_text().splitlines()
@@ -61,10 +61,10 @@ def test_what_an_old_chapter_lacks_is_named(project, tmp_path):
 
 def test_it_runs_passes_its_own_tests_and_is_released(project):
     root, environment = project[0], os.environ | {"PYTHONPATH": os.pathsep.join([str(project[0]), str(ROOT)])}
-    for command in (["autograder", "run", "ch18"], ["autograder", "release", "ch18"], ["autograder", "check", "ch18"]):
+    for command in (["autograder", "run", "ch40"], ["autograder", "release", "ch40"], ["autograder", "check", "ch40"]):
         done = subprocess.run([sys.executable, "-m", *command], cwd=root, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-    files = [f"tests/{kind}/test_taxonomy.py" for kind in ("course", "receipts")]
+    files = [f"tests/{kind}/test_safety.py" for kind in ("course", "receipts")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *files], cwd=root, env=environment, capture_output=True, text=True
     )
