@@ -68,8 +68,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     }
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
-    records = root / "course" / "data" / "records"
-    assets |= {f"extra/records/{path.name}": path for kind in ("*.json", "*.csv.gz") for path in records.glob(kind)}
+    records = Path("course", "data", "records")
+    tables = (ROOT / records).glob("*.csv.gz")  # the atlas' page is of this course, whatever the chapters
+    assets |= {f"extra/records/{path.name}": path for path in (*(root / records).glob("*.json"), *tables)}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
     assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
