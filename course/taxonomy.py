@@ -222,8 +222,10 @@ def hybrid_attention(query: Tensor, key: Tensor, value: Tensor, window: int, fea
     """
     place = torch.arange(query.shape[-2], device=query.device)
     back = place[:, None] - place  # (T, T)
-    exact = (query @ key.mT * query.shape[-1] ** -0.5).exp() * ((back >= 0) & (back < window))
-    weights = exact + features(query) @ features(key).mT * (back >= window) * (back >= 0)
+    near, older = (back >= 0) & (back < window), (back >= window) & (back >= 0)
+    scores = (query @ key.mT * query.shape[-1] ** -0.5).masked_fill(~near, -math.inf)
+    largest = scores.amax(dim=-1, keepdim=True).clamp(min=0.0)  # both kinds are divided by its exponential
+    weights = (scores - largest).exp() + features(query) @ features(key).mT * older * (-largest).exp()
     return weights @ value / weights.sum(dim=-1, keepdim=True)
 
 

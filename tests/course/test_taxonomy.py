@@ -80,6 +80,13 @@ def test_a_hybrid_layer_is_an_average_with_two_kinds_of_weights(window):
         assert torch.allclose(out[i], mean, atol=1e-12)
 
 
+def test_a_hybrid_layer_bears_scores_in_the_thousands():
+    query, value = 80 * normal(9, 4), normal(9, 2, seed=2)
+    out = taxonomy.hybrid_attention(query, query, value, 9)
+    assert torch.allclose(out, torchs(query, query, value, is_causal=True), atol=1e-12)
+    assert taxonomy.hybrid_attention(query, query, value, 3).isfinite().all()
+
+
 @pytest.mark.parametrize("f", [taxonomy.tiled_attention, taxonomy.windowed_attention, taxonomy.sparse_attention])
 def test_nothing_to_look_at_is_refused(f):
     with pytest.raises(ValueError, match="got 0"):
