@@ -390,7 +390,7 @@ def dimensions(r, d_head, theta):
     return line.clamp(0, d_head), 2 * (waves >= r[..., None]).sum(dim=-1)
 
 
-@wrong("ch14.active", "Your logarithm has the base 10 or e. The base is θ.", see="which-hands-have-turned")
+@wrong("ch14.active", "Your logarithm has the base 10,000, whatever θ is. The base is θ.", see="which-hands-have-turned")
 def logarithm_to_ten(r, d_head, theta):
     r = r.double()
     line = d_head / 2 * (1 - (r / (2 * math.pi)).log10() / 4)
