@@ -358,7 +358,7 @@ def not_normalised(N, target):
 
 @wrong(
     "ch15.maxent",
-    "Your search stops early: the mean is right to three digits, and the task asks for nine places.",
+    "Your search stops early: the mean is right to two or three digits, and the task asks for nine places.",
     see="what-maximum-entropy-assumes",
 )
 def a_coarse_search(N, target):
