@@ -142,7 +142,7 @@ def low_rank_attention(query: Tensor, key: Tensor, value: Tensor, project: Tenso
     Returns:
         (..., T, d_v).
 
-    Source: Wang et al. (2020), Linformer: Self-Attention with Linear Complexity, section 4.
+    Source: Wang et al. (2020), Linformer: Self-Attention with Linear Complexity.
     """
     scores = query @ (project @ key).mT * query.shape[-1] ** -0.5  # (..., T, r)
     return scores.softmax(dim=-1) @ (project @ value)
@@ -218,7 +218,7 @@ def hybrid_attention(query: Tensor, key: Tensor, value: Tensor, window: int, fea
     Returns:
         (..., T, d_v).
 
-    Source: Zhang et al. (2024), LoLCATs: On Low-Rank Linearizing of Large Language Models, section 3.
+    Source: Zhang et al. (2024), LoLCATs: On Low-Rank Linearizing of Large Language Models.
     """
     place = torch.arange(query.shape[-2], device=query.device)
     back = place[:, None] - place  # (T, T)

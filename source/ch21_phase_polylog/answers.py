@@ -556,7 +556,7 @@ wrong("ch21.claims", "ae", "One is missing: what is true of the limit may be sai
 wrong(
     "ch21.claims",
     "acd",
-    "Of two exponents on either side of 1 the width of the hump tells more than their signs. And what did the experiment find?",
+    "Of two exponents on either side of 1 the width of the hump tells more than their sides. And what did the experiment find?",
     see="one-curve-for-all-lengths",
 )
 wrong("ch21.claims", "ac", "What was measured, with its limits, may be said too.", see="the-experiment-measured-profiles")

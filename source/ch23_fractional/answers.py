@@ -309,7 +309,7 @@ def slope_over_k(p, k):
 
 @wrong(
     "ch23.bend",
-    "The first power of the distance was counted as 1: jumps of length 0 come first and lose nothing.",
+    "The first probability was taken for jumps of length 1: those of length 0 come first and lose nothing.",
     see="what-is-left-of-the-laplacian",
 )
 def lengths_from_one(p, k):
