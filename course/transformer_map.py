@@ -1,0 +1,537 @@
+"""The whole transformer as one drawing, from a text to its next token and back, with the chapters that teach each part.
+
+What is drawn is read from the course's own trained GPT (`course.checkpoint`): its tokens, vectors, scores and probabilities
+on one text. Sizes and parameters are those of a `course.model.Config`.
+"""
+
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+
+import torch
+
+from course.attention_maps import look
+from course.checkpoint import load_gpt
+from course.cookbook import PRESETS
+from course.cookbook import Config as Shape
+from course.model import GPT, Config
+from course.plots import COLOURS, INK
+from course.tokens import bpe_encode, vocabulary
+
+__all__ = ["HEAD", "NARROW", "PARTS", "TEXT", "WIDE", "Layout", "Part", "Seen", "TransformerMap", "config_of", "configs", "drawing"]
+__all__ += ["parameters", "seen", "shapes"]
+
+TEXT = "To be, or not to"
+HEAD = (0, 4)  # layer and head that are drawn: its query of the last token finds "be"
+SMOLLM2 = Shape(49_152, 30, 576, 9, 3, 64, 1536, gated=True, tied=True, theta=100_000.0, dtype="float32")  # as its config.json has it
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a transformer and where it is taught."""
+
+    id: str
+    name: str
+    chapter: str  # that it opens
+    more: tuple[str, ...] = ()  # chapters that go on from there
+    colour: str = ""  # of `course.plots.COLOURS`
+
+
+PARTS = {
+    part.id: part
+    for part in (
+        Part("model", "The model", "ch10_architectures", ("ch35_compression", "ch38_receipts", "ch40_safety")),
+        Part("text", "Text", "ch01_overview", ("ch30_prompting_icl", "ch31_rag", "ch32_agents")),
+        Part("tokens", "Tokens", "ch02_tokens", ("ch33_multimodal",)),
+        Part("embedding", "Embedding", "ch03_embeddings", ("f06_high_dimensional_geometry",), "residual"),
+        Part(
+            "stream",
+            "Residual stream",
+            "ch07_residual_norm",
+            ("f05_signals_through_depth", "ch37_mech_interp", "ch39_collapse_landscape"),
+            "residual",
+        ),
+        Part("block", "Block", "ch09_block", ("ch10_architectures",)),
+        Part("norm", "Norm", "ch07_residual_norm", ("f05_signals_through_depth",)),
+        Part("query", "Query", "ch04_attention", ("f01_vectors_matrices_shapes",), "query"),
+        Part("key", "Key", "ch04_attention", ("ch20_kv_compression",), "key"),
+        Part("value", "Value", "ch04_attention", ("ch20_kv_compression",), "value"),
+        Part("position", "Position", "ch08_position_rope", ("ch14_aliasing", "ch19_long_context")),
+        Part("scores", "Scores", "ch04_attention", ("ch18_taxonomy", "ch34_efficient_attention")),
+        Part("mask", "Mask", "ch10_architectures", ("ch04_attention",)),
+        Part("softmax", "Softmax", "f03_softmax_and_cross_entropy", ("ch04_attention", "ch17_sinks")),
+        Part(
+            "weights",
+            "Weights",
+            "ch13_attention_maps",
+            ("ch15_decay_law", "ch16_gamma_atlas", "ch21_phase_polylog", "ch22_thermo_dictionary", "ch23_fractional"),
+            "weights",
+        ),
+        Part("mix", "Weighted mean", "ch04_attention", ("ch17_sinks",), "value"),
+        Part("heads", "Heads", "ch05_multi_head", ("ch13_attention_maps",)),
+        Part("output", "Output", "ch05_multi_head", ("ch28_peft",)),
+        Part("ffn", "Feed-forward", "ch06_ffn", ("f04_mlp_and_backprop", "ch35_compression")),
+        Part("logits", "Logits", "ch03_embeddings", ("ch26_classification", "ch37_mech_interp")),
+        Part("probabilities", "Probabilities", "f03_softmax_and_cross_entropy", ("f08_regularisation_and_calibration",)),
+        Part("sample", "Next token", "ch12_inference", ("ch29_generation", "ch36_serving")),
+        Part("loss", "Loss", "ch11_training", ("f03_softmax_and_cross_entropy", "ch25_pretraining", "ch27_alignment")),
+        Part(
+            "update",
+            "Update",
+            "f07_optimisers_and_schedules",
+            ("f02_gradients_and_descent", "f04_mlp_and_backprop", "ch24_grokking", "ch28_peft"),
+        ),
+    )
+}
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def config_of(shape: Shape) -> Config:
+    """A model of `course.cookbook` as the course's GPT has it: with learned positions, LayerNorm and GELU where it is a GPT-2.
+
+    Raises:
+        ValueError: if the course's GPT has no model of this shape.
+    """
+    config = Config(
+        V=shape.vocabulary,
+        d_model=shape.d_model,
+        n_layers=shape.layers,
+        n_heads=shape.heads,
+        n_kv_heads=shape.kv_heads,
+        d_ff=shape.hidden,
+        T_max=shape.positions or 1024,
+        norm="layer" if shape.norm_biases else "rms",
+        position="learned" if shape.positions else "rope",
+        ffn="swiglu" if shape.gated else "gelu_tanh",
+        tied=shape.tied,
+        bias=shape.biases,
+        qkv_bias=shape.qkv_biases,
+        qk_norm=shape.qk_norms,
+        head_width=shape.d_head,
+        theta=shape.theta,
+    )
+    if config.shape().heads * config.shape().head_width != shape.heads * shape.head_width:
+        raise ValueError(f"heads of {shape.head_width} numbers are not those of {config}")
+    return config
+
+
+def configs() -> dict[str, Config]:
+    """The models whose sizes the map tells, by name; the first is the one that is drawn."""
+    others = {"SmolLM2 135M": SMOLLM2, "GPT-2": PRESETS["gpt-2"], "Llama 3 8B": PRESETS["llama-3-8b"]}
+    return {"The course’s own GPT": load_gpt()[0].config} | {name: config_of(shape) for name, shape in others.items()}
+
+
+PARAMETERS = {  # where the course's GPT keeps those of a part
+    "embedding": "embedding",
+    "position": "position",
+    "norm_1": "norm",
+    "norm_2": "norm",
+    "norm": "norm",
+    "query": "query",
+    "query_norm": "query",
+    "key": "key",
+    "key_norm": "key",
+    "value": "value",
+    "out": "output",
+    "ffn": "ffn",
+    "head": "logits",
+}
+
+
+def parameters(config: Config) -> dict[str, int]:
+    """How many parameters each part has, counted in a `GPT` without memory; a head that is the embedding has none of its own."""
+    with torch.device("meta"):
+        model = GPT(config)
+    counted = dict.fromkeys(PARTS, 0)
+    for name, parameter in model.named_parameters():
+        place = next(step for step in name.split(".") if step in PARAMETERS)
+        counted[PARAMETERS[place]] += parameter.numel()
+        counted["block"] += parameter.numel() if name.startswith("blocks") else 0
+        counted["model"] += parameter.numel()
+    return counted
+
+
+def shapes(config: Config) -> dict[str, str]:
+    """The shape of what each part gives on, for B texts of T tokens, with the numbers of a model."""
+    stream = f"(B, T, {config.d_model})"
+    heads, kv = (f"(B, {count}, T, {config.d_head})" for count in (config.n_heads, config.kv_heads))
+    square = f"(B, {config.n_heads}, T, T)"
+    scored = f"(B, T, {config.V})"
+    turned = f"{heads}, {kv}" if config.position == "rope" else stream
+    told = {"model": f"(B, T) → {scored}", "text": "letters", "tokens": "(B, T)", "position": turned, "query": heads}
+    told |= dict.fromkeys(("embedding", "stream", "block", "norm", "output", "ffn"), stream)
+    told |= {"key": kv, "value": kv, "mix": heads, "heads": f"(B, T, {config.n_heads * config.d_head})"}
+    told |= dict.fromkeys(("scores", "mask", "softmax", "weights"), square) | {"mask": "(T, T)"}
+    told |= dict.fromkeys(("logits", "probabilities"), scored) | {"sample": "(B, 1)", "loss": "()", "update": "as the parameters"}
+    return told
+
+
+# ---------------------------------------------------------------- what a model does on the text
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the drawing shows of the course's own GPT on `TEXT`."""
+
+    tokens: list[str]
+    ids: list[int]
+    rows: dict[str, list[list[float]]]  # embedding, query, key, value, mix: a few numbers of each token
+    squares: dict[str, list[list[float]]]  # scores, weights: of `HEAD`
+    next: list[tuple[str, float]]  # the likeliest tokens and their probabilities
+
+
+@cache
+def seen(width: int = 6, likeliest: int = 4) -> Seen:
+    """Read `TEXT` with the course's own GPT, and keep of each vector `width` numbers.
+
+    Raises:
+        ValueError: if a number that is asked for is not positive.
+    """
+    if min(width, likeliest) < 1:
+        raise ValueError(f"at least one number and one token, got {width} and {likeliest}")
+    model, merges = load_gpt()
+    words = vocabulary(merges)
+    ids = [model.config.V - 1, *bpe_encode(TEXT, merges)]
+    layer, head = HEAD
+    kept = {}
+
+    def keep(number: int, weights: torch.Tensor, stream: torch.Tensor):
+        if number == layer:
+            kept["weights"] = weights[0, head]  # (T, T)
+
+    with torch.no_grad():
+        look(model, torch.tensor([ids]), keep)
+        block, embedded = model.blocks[layer], model.embedding(torch.tensor([ids]))  # (1, T, d_model): the stream before layer 0
+        query, key, value = (each[0, head] for each in block.attention.project(block.norm_1(embedded), torch.arange(len(ids))))  # (T, d_head)
+        scores = query @ key.mT / model.config.d_head**0.5  # (T, T)
+        probabilities, best = model(torch.tensor([ids]))[0, -1].softmax(dim=-1).topk(likeliest)
+    rows = {"embedding": embedded[0], "query": query, "key": key, "value": value, "mix": kept["weights"] @ value}
+    shown = ["start", *(words[id].decode().strip() for id in ids[1:])]
+    return Seen(
+        shown,
+        ids,
+        {name: _shades(row[:, :width].abs()) for name, row in rows.items()},
+        {"scores": _shades(scores - scores.min()), "weights": kept["weights"].tolist()},
+        [(words[id].decode().strip(), p) for id, p in zip(best.tolist(), probabilities.tolist(), strict=True)],
+    )
+
+
+def _shades(numbers: torch.Tensor) -> list[list[float]]:
+    """Numbers (R, C) that are not negative, as shares of the largest: (R, C)."""
+    return (numbers / numbers.max()).tolist()
+
+
+# ---------------------------------------------------------------- the drawing
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each part stands, as x, y, width, height, and the lines between them as SVG paths."""
+
+    size: tuple[int, int]
+    places: dict[str, list[tuple[float, float, float, float]]]
+    frames: dict[str, tuple[float, float, float, float]]
+    stream: tuple[float, float, float, float]
+    sums: list[tuple[float, float]]  # where a part adds to the stream
+    lines: list[str]
+    back: list[str]  # dashed: what training does
+    notes: list[tuple[float, float, str, str]] = field(default_factory=list)  # x, y, anchor, words
+
+
+WIDE = Layout(
+    size=(960, 512),
+    places={
+        "model": [(420, 8, 150, 28)],
+        "text": [(8, 64, 142, 44)],
+        "tokens": [(8, 150, 78, 220)],
+        "embedding": [(94, 150, 56, 220)],
+        "stream": [(624, 336, 60, 28)],
+        "block": [(190, 56, 92, 28)],
+        "norm": [(192, 292, 58, 28), (684, 292, 58, 28), (808, 336, 58, 28)],
+        "query": [(240, 100, 54, 46)],
+        "key": [(240, 158, 54, 46)],
+        "value": [(240, 226, 54, 46)],
+        "position": [(304, 108, 30, 30), (304, 166, 30, 30)],
+        "scores": [(352, 112, 84, 84)],
+        "mask": [(448, 122, 62, 28)],
+        "softmax": [(448, 158, 62, 28)],
+        "weights": [(524, 112, 84, 84)],
+        "mix": [(539, 226, 54, 46)],
+        "heads": [(590, 66, 74, 28)],
+        "output": [(535, 292, 62, 28)],
+        "ffn": [(682, 150, 88, 116)],
+        "logits": [(808, 236, 144, 62)],
+        "probabilities": [(808, 120, 144, 92)],
+        "sample": [(836, 64, 88, 32)],
+        "loss": [(808, 440, 144, 56)],
+        "update": [(8, 440, 142, 56)],
+    },
+    frames={"block": (172, 70, 618, 318), "heads": (228, 80, 424, 200)},
+    stream=(150, 342, 870, 358),
+    sums=[(566, 350), (756, 350)],
+    lines=[
+        "M79 110v36",
+        "M86 165h6", "M86 350h6",
+        "M221 336v-12", "M221 292V123h15", "M221 181h15", "M221 249h15",
+        "M294 123h8", "M294 181h8", "M334 123h8q6 0 6 8", "M334 181h8q6 0 6 -8",
+        "M436 136h10", "M479 150v6", "M510 172h12",
+        "M566 198v24", "M294 249h241", "M566 272v16", "M566 320v18",
+        "M713 336v-12", "M713 292v-22", "M756 266v72",
+        "M866 350h12q6 0 6 -6v-42", "M880 236v-20", "M880 120v-20",
+        "M880 64v-34q0 -8 -8 -8h-300", "M420 22H87q-8 0 -8 8v30",
+    ],
+    back=["M945 214v222", "M808 468H154", "M79 440v-64", "M480 468v-76", "M713 468v-76"],
+    notes=[
+        (865, 16, "end", "one token longer, and again"),
+        (480, 486, "middle", "training: slopes of the loss, back through every part"),
+        (960, 422, "end", "the true next token"),
+    ],
+)  # fmt: skip
+
+NARROW = Layout(
+    size=(360, 876),
+    places={
+        "model": [(232, 8, 96, 30)],
+        "text": [(8, 8, 164, 30)],
+        "tokens": [(8, 58, 330, 30)],
+        "embedding": [(8, 92, 330, 38)],
+        "stream": [(14, 330, 28, 60)],
+        "block": [(50, 152, 88, 30)],
+        "norm": [(54, 196, 58, 30), (54, 520, 58, 30), (54, 628, 58, 30)],
+        "query": [(66, 250, 52, 46)],
+        "key": [(66, 306, 52, 46)],
+        "value": [(66, 372, 52, 46)],
+        "position": [(126, 258, 30, 30), (126, 314, 30, 30)],
+        "scores": [(172, 268, 66, 66)],
+        "mask": [(172, 338, 62, 30)],
+        "softmax": [(242, 338, 62, 30)],
+        "weights": [(262, 268, 66, 66)],
+        "mix": [(269, 374, 52, 46)],
+        "heads": [(252, 220, 80, 30)],
+        "output": [(264, 456, 62, 30)],
+        "ffn": [(150, 504, 130, 66)],
+        "logits": [(136, 612, 188, 62)],
+        "probabilities": [(136, 690, 188, 88)],
+        "sample": [(180, 796, 100, 32)],
+        "loss": [(8, 690, 108, 52)],
+        "update": [(8, 776, 108, 52)],
+    },
+    frames={"block": (8, 166, 332, 424), "heads": (56, 234, 280, 202)},
+    stream=(20, 130, 36, 662),
+    sums=[(28, 471), (28, 574)],
+    lines=[
+        "M90 38v16",
+        "M36 211h14", "M83 226v10q0 4 -4 4h-13q-6 0 -6 6V395h4", "M60 273h4", "M60 329h4",
+        "M118 273h6", "M118 329h6", "M156 273h12", "M156 329h12",
+        "M203 334v2", "M234 353h6", "M290 338v-2",
+        "M328 301h3q6 0 6 6v40q0 14 -20 24", "M118 395h147", "M295 420v32", "M264 471H42",
+        "M36 535h14", "M112 535h36", "M215 570v4H42",
+        "M36 643h14", "M112 643h20", "M230 674v14", "M230 778v14",
+        "M280 812h62q8 0 8 -8V31q0 -8 -8 -8h-10", "M232 23h-56",
+    ],
+    back=["M134 716h-14", "M62 742v30", "M8 802h-3q-3 0 -3 -8V30"],
+    notes=[(180, 852, "middle", "solid: one token more, and again"), (180, 870, "middle", "dashed: training, back through every part")],
+)  # fmt: skip
+
+LINE, HALF = 1.4, 0.5
+
+
+def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>", name: str = "map") -> str:
+    """The map as an SVG.
+
+    Args:
+        layout: `WIDE` or `NARROW`.
+        opens: what is put around the drawing of a part, such as a link to its chapter.
+        name: begins the ids of arrow heads, which differ between drawings of one page.
+    """
+    width, height = layout.size
+    x0, y0, x1, y1 = layout.stream
+    lines = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.lines)
+    back = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.back)
+    parts = "".join(
+        opens(part, "".join(_hit(place) + _GLYPHS.get(id, _pill)(part, *place) for place in layout.places[id])) for id, part in PARTS.items()
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="\'Course Sans\', \'Source Sans 3\', sans-serif" font-size="14" fill="{INK}">'
+        f'<defs><marker id="{name}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
+        f'<path d="M0 1l7 3-7 3z" fill="{INK}" class="m-ink"/></marker></defs>'
+        + _sheets(layout.frames)
+        + f'<rect x="{x0}" y="{y0}" width="{x1 - x0}" height="{y1 - y0}" rx="8" fill="{COLOURS["residual"]}" class="m-residual" fill-opacity="0.35"/>'
+        + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" class="m-line">{lines}</g>'
+        + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" stroke-dasharray="5 4" class="m-line">{back}</g>'
+        + "".join(_sum(x, y) for x, y in layout.sums)
+        + "".join(_words(x, y, words, anchor, small=True) for x, y, anchor, words in layout.notes)
+        + parts
+        + "</svg>"
+    )
+
+
+def _sheets(frames: dict[str, tuple[float, float, float, float]]) -> str:
+    """The frame of the block, and in it one sheet of paper for each of a few heads."""
+    x, y, w, h = frames["block"]
+    drawn = f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="14" fill="none" stroke="{INK}" stroke-width="1.5" class="m-frame"/>'
+    x, y, w, h = frames["heads"]
+    for shift in (10, 5, 0):
+        drawn += (
+            f'<rect x="{x + shift}" y="{y - shift}" width="{w - 10}" height="{h}" rx="8" fill="#FFFFFF" stroke="{INK}" '
+            f'stroke-opacity="0.6" class="m-sheet"/>'
+        )
+    return drawn
+
+
+def _hit(place) -> str:
+    x, y, w, h = place
+    return f'<rect x="{x - 2}" y="{y - 2}" width="{w + 4}" height="{h + 4}" rx="8" fill="#FFFFFF" fill-opacity="0" class="m-hit"/>'
+
+
+def _words(x: float, y: float, words: str, anchor: str = "middle", small: bool = False, strong: bool = False) -> str:
+    look = ' font-size="12.5"' * small + ' font-weight="600"' * strong
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{look}>{escape(words)}</text>'
+
+
+def _box(x: float, y: float, w: float, h: float, r: float = 7) -> str:
+    return f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="{r}" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" class="m-box"/>'
+
+
+def _pill(part: Part, x: float, y: float, w: float, h: float) -> str:
+    names = {"heads": f"{load_gpt()[0].config.n_heads} heads", "block": f"{load_gpt()[0].config.n_layers} blocks", "model": "the model"}
+    names |= {"norm": "norm", "mask": "mask", "softmax": "softmax", "output": "output"}
+    return _box(x, y, w, h, h / 2) + _words(x + w / 2, y + h / 2 + 5, names[part.id])
+
+
+def _sum(x: float, y: float) -> str:
+    return (
+        f'<g class="m-line" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}"><circle cx="{x}" cy="{y}" r="8" class="m-box"/>'
+        f'<path d="M{x - 4} {y}h8M{x} {y - 4}v8"/></g>'
+    )
+
+
+def _cells(numbers: list[list[float]], x: float, y: float, w: float, h: float, colour: str, lower: bool = False) -> str:
+    """A table of numbers between 0 and 1 as shades of a colour, in tenths; with `lower` without what is over the diagonal."""
+    down, across = h / len(numbers), w / len(numbers[0])
+    drawn = ""
+    for i, row in enumerate(numbers):
+        for j, number in enumerate(row):
+            if not lower or j <= i:
+                shade = round(0.1 + 0.9 * number, 1)
+                drawn += f'<rect x="{x + j * across:.4g}" y="{y + i * down:.4g}" width="{across - 1:.3g}" height="{down - 1:.3g}" fill-opacity="{shade:g}"/>'
+    return f'<g fill="{COLOURS.get(colour, INK)}" class="m-{colour or "ink"}">{drawn}</g>'
+
+
+def _matrix(part: Part, x: float, y: float, w: float, h: float) -> str:
+    letter = {"query": "Q", "key": "K", "value": "V", "mix": "αV"}[part.id]
+    cells = _cells([row[:4] for row in seen().rows[part.id]], x + 22, y + 2, w - 24, h - 4, part.colour)
+    return cells + _words(x + 10, y + h / 2 + 5, letter, strong=True)
+
+
+def _square(part: Part, x: float, y: float, w: float, h: float) -> str:
+    cells = _cells(seen().squares[part.id], x + 1, y + 1, w - 1, h - 1, part.colour, lower=part.id == "weights")
+    return cells + _words(x + w / 2, y + h + 15 if h > 70 else y - 4, part.name.lower(), small=True)
+
+
+def _clock(part: Part, x: float, y: float, w: float, h: float) -> str:
+    cx, cy = x + w / 2, y + h / 2
+    return (
+        f'<g fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" class="m-line"><circle cx="{cx}" cy="{cy}" r="11" class="m-box"/>'
+        f'<path d="M{cx} {cy}V{cy - 8}M{cx} {cy}l6 4" fill="none"/></g>'
+    )
+
+
+def _text(part: Part, x: float, y: float, w: float, h: float) -> str:
+    return _box(x, y, w, h) + _words(x + w / 2, y + h / 2 + 5, f"“{TEXT}”")
+
+
+def _tokens(part: Part, x: float, y: float, w: float, h: float) -> str:
+    """One under the other, or side by side where that is wider."""
+    tokens = seen().tokens
+    drawn = ""
+    for i, token in enumerate(tokens):
+        if h > w:
+            place = (x, y + i * h / len(tokens), w, h / len(tokens) - 4)
+        else:
+            place = (x + i * w / len(tokens), y, w / len(tokens) - 4, h)
+        drawn += _box(*(round(number, 1) for number in place), 4) + _words(place[0] + place[2] / 2, place[1] + place[3] / 2 + 5, token)
+    return drawn
+
+
+def _embedding(part: Part, x: float, y: float, w: float, h: float) -> str:
+    rows = seen().rows["embedding"]
+    count = len(rows)
+    if h > w:
+        places = [(x, y + i * h / count + 4, w, h / count - 12) for i in range(count)]
+        return "".join(_cells([row], *place, "residual") for row, place in zip(rows, places, strict=True))
+    places = [(x + i * w / count + 12, y, w / count - 28, h) for i in range(count)]
+    return "".join(_cells([[number] for number in row], *place, "residual") for row, place in zip(rows, places, strict=True))
+
+
+def _stream(part: Part, x: float, y: float, w: float, h: float) -> str:
+    turn = f' transform="rotate(-90 {x + w / 2:g} {y + h / 2:g})"' if h > w else ""
+    return f"<g{turn}>{_words(x + w / 2, y + h / 2 + 5, 'stream', small=True)}</g>"
+
+
+def _ffn(part: Part, x: float, y: float, w: float, h: float) -> str:
+    """Wide in the middle, as its hidden layer is."""
+    if h > w:
+        d = f"M{x + 22} {y + h}h{w - 44}L{x + w} {y + h - 36}v{72 - h}L{x + w - 22} {y}h{44 - w}L{x} {y + 36}v{h - 72}z"
+    else:
+        d = f"M{x} {y + 18}v{h - 36}L{x + 30} {y + h}h{w - 60}L{x + w} {y + h - 18}v{36 - h}L{x + w - 30} {y}h{60 - w}z"
+    shape = f'<path d="{d}" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" stroke-linejoin="round" class="m-box"/>'
+    return shape + _words(x + w / 2, y + h / 2 - 3, "feed-") + _words(x + w / 2, y + h / 2 + 14, "forward")
+
+
+def _logits(part: Part, x: float, y: float, w: float, h: float) -> str:
+    heights = [0.55, 0.2, 0.75, 0.35, 0.95, 0.3, 0.6, 0.15, 0.5]
+    step = (w - 16) / len(heights)
+    bars = "".join(
+        f'<rect x="{x + 8 + i * step:.4g}" y="{y + 40 - 30 * each:.4g}" width="{step - 4:.3g}" height="{30 * each:.3g}"/>'
+        for i, each in enumerate(heights)
+    )
+    return _box(x, y, w, h) + f'<g fill-opacity="0.55">{bars}</g>' + _words(x + w / 2, y + h - 7, "logits", small=True)
+
+
+def _probabilities(part: Part, x: float, y: float, w: float, h: float) -> str:
+    drawn, best = _box(x, y, w, h), seen().next[0][1]
+    for i, (token, p) in enumerate(seen().next):
+        at = y + 18 + i * (h - 10) / 4
+        drawn += _words(x + 52, at, token, "end", small=True) + _words(x + w - 8, at, f"{p:.0%}", "end", small=True)
+        drawn += f'<rect x="{x + 58}" y="{at - 10:.4g}" width="{(w - 104) * p / best:.3g}" height="11" fill-opacity="0.55"/>'
+    return drawn
+
+
+def _sample(part: Part, x: float, y: float, w: float, h: float) -> str:
+    return _box(x, y, w, h, 4) + _words(x + w / 2, y + h / 2 + 5, seen().next[0][0], strong=True)
+
+
+def _loss(part: Part, x: float, y: float, w: float, h: float) -> str:
+    return _box(x, y, w, h) + _words(x + w / 2, y + h / 2 - 4, "loss", strong=True) + _words(x + w / 2, y + h / 2 + 14, "−ln p(next)", small=True)
+
+
+def _update(part: Part, x: float, y: float, w: float, h: float) -> str:
+    return _box(x, y, w, h) + _words(x + w / 2, y + h / 2 - 4, "update", strong=True) + _words(x + w / 2, y + h / 2 + 14, "of all weights", small=True)
+
+
+_GLYPHS = {
+    **dict.fromkeys(("query", "key", "value", "mix"), _matrix),
+    **dict.fromkeys(("scores", "weights"), _square),
+    "position": _clock,
+    "text": _text,
+    "tokens": _tokens,
+    "embedding": _embedding,
+    "stream": _stream,
+    "ffn": _ffn,
+    "logits": _logits,
+    "probabilities": _probabilities,
+    "sample": _sample,
+    "loss": _loss,
+    "update": _update,
+}
+
+
+class TransformerMap:
+    """The map as a notebook shows it."""
+
+    def _repr_svg_(self) -> str:
+        return drawing()
