@@ -179,6 +179,7 @@ class Seen:
     ids: list[int]
     rows: dict[str, list[list[float]]]  # embedding, query, key, value, mix: a few numbers of each token
     squares: dict[str, list[list[float]]]  # scores, weights: of `HEAD`
+    logits: list[float]  # of every so many-th token of the vocabulary, from 0, the least of them, to 1
     next: list[tuple[str, float]]  # the likeliest tokens and their probabilities
 
 
@@ -206,7 +207,9 @@ def seen(width: int = 6, likeliest: int = 4) -> Seen:
         block, embedded = model.blocks[layer], model.embedding(torch.tensor([ids]))  # (1, T, d_model): the stream before layer 0
         query, key, value = (each[0, head] for each in block.attention.project(block.norm_1(embedded), torch.arange(len(ids))))  # (T, d_head)
         scores = query @ key.mT / model.config.d_head**0.5  # (T, T)
-        probabilities, best = model(torch.tensor([ids]))[0, -1].softmax(dim=-1).topk(likeliest)
+        logits = model(torch.tensor([ids]))[0, -1]  # (V,)
+    probabilities, best = logits.softmax(dim=-1).topk(likeliest)
+    some = logits[:: model.config.V // 16]
     rows = {"embedding": embedded[0], "query": query, "key": key, "value": value, "mix": kept["weights"] @ value}
     shown = ["start", *(words[id].decode().strip() for id in ids[1:])]
     return Seen(
@@ -214,6 +217,7 @@ def seen(width: int = 6, likeliest: int = 4) -> Seen:
         ids,
         {name: _shades(row[:, :width].abs()) for name, row in rows.items()},
         {"scores": _shades(scores - scores.min()), "weights": kept["weights"].tolist()},
+        _shades((some - some.min())[None])[0],
         [(words[id].decode().strip(), p) for id, p in zip(best.tolist(), probabilities.tolist(), strict=True)],
     )
 
@@ -228,12 +232,12 @@ def _shades(numbers: torch.Tensor) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each part stands, as x, y, width, height, and the lines between them as SVG paths."""
+    """Where each part stands, as x, y, width, height, and what is drawn between them as SVG paths."""
 
     size: tuple[int, int]
     places: dict[str, list[tuple[float, float, float, float]]]
     frames: dict[str, tuple[float, float, float, float]]
-    stream: tuple[float, float, float, float]
+    stream: list[str]
     sums: list[tuple[float, float]]  # where a part adds to the stream
     lines: list[str]
     back: list[str]  # dashed: what training does
@@ -245,97 +249,96 @@ WIDE = Layout(
     places={
         "model": [(420, 8, 150, 28)],
         "text": [(8, 64, 142, 44)],
-        "tokens": [(8, 150, 78, 220)],
-        "embedding": [(94, 150, 56, 220)],
-        "stream": [(624, 336, 60, 28)],
-        "block": [(190, 56, 92, 28)],
-        "norm": [(192, 292, 58, 28), (684, 292, 58, 28), (808, 336, 58, 28)],
-        "query": [(240, 100, 54, 46)],
-        "key": [(240, 158, 54, 46)],
-        "value": [(240, 226, 54, 46)],
-        "position": [(304, 108, 30, 30), (304, 166, 30, 30)],
-        "scores": [(352, 112, 84, 84)],
-        "mask": [(448, 122, 62, 28)],
-        "softmax": [(448, 158, 62, 28)],
-        "weights": [(524, 112, 84, 84)],
-        "mix": [(539, 226, 54, 46)],
-        "heads": [(590, 66, 74, 28)],
-        "output": [(535, 292, 62, 28)],
-        "ffn": [(682, 150, 88, 116)],
+        "tokens": [(8, 140, 76, 230)],
+        "embedding": [(88, 140, 58, 230)],
+        "stream": [(628, 336, 64, 28)],
+        "block": [(192, 56, 92, 28)],
+        "norm": [(192, 292, 58, 28), (694, 292, 58, 28), (812, 336, 58, 28)],
+        "query": [(240, 98, 58, 48)],
+        "key": [(240, 160, 58, 48)],
+        "value": [(240, 226, 58, 48)],
+        "position": [(308, 107, 30, 30), (308, 169, 30, 30)],
+        "scores": [(356, 114, 84, 84)],
+        "mask": [(454, 120, 70, 28)],
+        "softmax": [(454, 164, 70, 28)],
+        "weights": [(540, 114, 84, 84)],
+        "mix": [(551, 226, 62, 48)],
+        "heads": [(596, 66, 74, 28)],
+        "output": [(547, 292, 70, 28)],
+        "ffn": [(678, 138, 90, 122)],
         "logits": [(808, 236, 144, 62)],
         "probabilities": [(808, 120, 144, 92)],
         "sample": [(836, 64, 88, 32)],
         "loss": [(808, 440, 144, 56)],
         "update": [(8, 440, 142, 56)],
     },
-    frames={"block": (172, 70, 618, 318), "heads": (228, 80, 424, 200)},
-    stream=(150, 342, 870, 358),
-    sums=[(566, 350), (756, 350)],
+    frames={"block": (174, 70, 624, 318), "heads": (228, 80, 432, 202)},
+    stream=["M153 142v201q0 7 7 7h712"],
+    sums=[(582, 350), (776, 350)],
     lines=[
-        "M79 110v36",
-        "M86 165h6", "M86 350h6",
-        "M221 336v-12", "M221 292V123h15", "M221 181h15", "M221 249h15",
-        "M294 123h8", "M294 181h8", "M334 123h8q6 0 6 8", "M334 181h8q6 0 6 -8",
-        "M436 136h10", "M479 150v6", "M510 172h12",
-        "M566 198v24", "M294 249h241", "M566 272v16", "M566 320v18",
-        "M713 336v-12", "M713 292v-22", "M756 266v72",
-        "M866 350h12q6 0 6 -6v-42", "M880 236v-20", "M880 120v-20",
-        "M880 64v-34q0 -8 -8 -8h-300", "M420 22H87q-8 0 -8 8v30",
+        "M79 110v24",
+        "M221 338v-14", "M221 292V122h15", "M221 184h15", "M221 250h15",
+        "M298 122h7", "M298 184h7", "M338 122h8q6 0 6 8", "M338 184h8q6 0 6 -8",
+        "M440 134h10", "M489 148v12", "M524 178h12",
+        "M582 200v22", "M298 250h249", "M582 274v14", "M582 320v18",
+        "M723 338v-14", "M723 292v-26", "M723 138v-10q0 -6 6 -6h41q6 0 6 6v210",
+        "M870 350h4q6 0 6 -6v-42", "M880 236v-20", "M880 120v-20",
+        "M880 64v-34q0 -8 -8 -8h-298", "M420 22H87q-8 0 -8 8v30",
     ],
-    back=["M945 214v222", "M808 468H154", "M79 440v-64", "M480 468v-76", "M713 468v-76"],
+    back=["M945 214v222", "M808 468H154", "M117 440v-64", "M480 468v-76", "M723 468v-76"],
     notes=[
-        (865, 16, "end", "one token longer, and again"),
-        (480, 486, "middle", "training: slopes of the loss, back through every part"),
-        (960, 422, "end", "the true next token"),
+        (868, 16, "end", "one token longer, and again"),
+        (480, 487, "middle", "training: slopes of the loss, back through every part"),
+        (938, 424, "end", "the true next token"),
     ],
 )  # fmt: skip
 
 NARROW = Layout(
-    size=(360, 876),
+    size=(360, 880),
     places={
         "model": [(232, 8, 96, 30)],
-        "text": [(8, 8, 164, 30)],
-        "tokens": [(8, 58, 330, 30)],
-        "embedding": [(8, 92, 330, 38)],
-        "stream": [(14, 330, 28, 60)],
-        "block": [(50, 152, 88, 30)],
-        "norm": [(54, 196, 58, 30), (54, 520, 58, 30), (54, 628, 58, 30)],
-        "query": [(66, 250, 52, 46)],
-        "key": [(66, 306, 52, 46)],
-        "value": [(66, 372, 52, 46)],
-        "position": [(126, 258, 30, 30), (126, 314, 30, 30)],
-        "scores": [(172, 268, 66, 66)],
-        "mask": [(172, 338, 62, 30)],
-        "softmax": [(242, 338, 62, 30)],
-        "weights": [(262, 268, 66, 66)],
-        "mix": [(269, 374, 52, 46)],
-        "heads": [(252, 220, 80, 30)],
-        "output": [(264, 456, 62, 30)],
-        "ffn": [(150, 504, 130, 66)],
-        "logits": [(136, 612, 188, 62)],
-        "probabilities": [(136, 690, 188, 88)],
-        "sample": [(180, 796, 100, 32)],
-        "loss": [(8, 690, 108, 52)],
-        "update": [(8, 776, 108, 52)],
+        "text": [(16, 8, 160, 30)],
+        "tokens": [(16, 58, 326, 30)],
+        "embedding": [(16, 92, 326, 34)],
+        "stream": [(20, 340, 28, 60)],
+        "block": [(56, 154, 88, 30)],
+        "norm": [(60, 200, 58, 30), (60, 530, 58, 30), (60, 636, 58, 30)],
+        "query": [(76, 252, 52, 46)],
+        "key": [(76, 308, 52, 46)],
+        "value": [(76, 386, 52, 46)],
+        "position": [(136, 260, 30, 30), (136, 316, 30, 30)],
+        "scores": [(180, 264, 66, 66)],
+        "mask": [(177, 346, 66, 30)],
+        "softmax": [(255, 346, 70, 30)],
+        "weights": [(264, 264, 66, 66)],
+        "mix": [(259, 386, 62, 46)],
+        "heads": [(258, 212, 80, 30)],
+        "output": [(255, 462, 70, 30)],
+        "ffn": [(150, 512, 130, 66)],
+        "logits": [(140, 618, 188, 62)],
+        "probabilities": [(140, 698, 188, 88)],
+        "sample": [(184, 804, 100, 32)],
+        "loss": [(16, 698, 104, 52)],
+        "update": [(16, 784, 104, 52)],
     },
-    frames={"block": (8, 166, 332, 424), "heads": (56, 234, 280, 202)},
-    stream=(20, 130, 36, 662),
-    sums=[(28, 471), (28, 574)],
+    frames={"block": (16, 168, 326, 430), "heads": (66, 234, 272, 208)},
+    stream=["M338 133H41q-7 0 -7 7v504q0 7 7 7h17"],
+    sums=[(34, 477), (34, 588)],
     lines=[
-        "M90 38v16",
-        "M36 211h14", "M83 226v10q0 4 -4 4h-13q-6 0 -6 6V395h4", "M60 273h4", "M60 329h4",
-        "M118 273h6", "M118 329h6", "M156 273h12", "M156 329h12",
-        "M203 334v2", "M234 353h6", "M290 338v-2",
-        "M328 301h3q6 0 6 6v40q0 14 -20 24", "M118 395h147", "M295 420v32", "M264 471H42",
-        "M36 535h14", "M112 535h36", "M215 570v4H42",
-        "M36 643h14", "M112 643h20", "M230 674v14", "M230 778v14",
-        "M280 812h62q8 0 8 -8V31q0 -8 -8 -8h-10", "M232 23h-56",
+        "M96 38v16",
+        "M42 215h14", "M89 230v6q0 4 -4 4h-11q-6 0 -6 6V409h4", "M68 275h4", "M68 331h4",
+        "M128 275h5", "M128 331h5", "M166 275h10", "M166 331h4q6 0 6 -6",
+        "M210 332v10", "M243 361h8", "M308 346v-12",
+        "M330 297h3q6 0 6 6v96q0 10 -8 10h-6", "M128 409h127", "M290 432v26", "M255 477H46",
+        "M42 545h14", "M118 545h28", "M280 545h16q6 0 6 6v31q0 6 -6 6H46",
+        "M118 651h18", "M234 680v14", "M234 786v14",
+        "M284 820h60q8 0 8 -8V31q0 -8 -8 -8h-12", "M232 23h-52",
     ],
-    back=["M134 716h-14", "M62 742v30", "M8 802h-3q-3 0 -3 -8V30"],
-    notes=[(180, 852, "middle", "solid: one token more, and again"), (180, 870, "middle", "dashed: training, back through every part")],
+    back=["M138 724h-14", "M68 750v30", "M16 810h-4q-6 0 -6 -6V115q0 -6 4 -6h2", "M6 560h6"],
+    notes=[(180, 856, "middle", "solid: one token longer, and again"), (180, 874, "middle", "dashed: training, back through every part")],
 )  # fmt: skip
 
-LINE, HALF = 1.4, 0.5
+LINE = 1.4
 
 
 def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>", name: str = "map") -> str:
@@ -347,7 +350,7 @@ def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>"
         name: begins the ids of arrow heads, which differ between drawings of one page.
     """
     width, height = layout.size
-    x0, y0, x1, y1 = layout.stream
+    stream = "".join(f'<path d="{band}"/>' for band in layout.stream)
     lines = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.lines)
     back = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.back)
     parts = "".join(
@@ -359,7 +362,7 @@ def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>"
         f'<defs><marker id="{name}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
         f'<path d="M0 1l7 3-7 3z" fill="{INK}" class="m-ink"/></marker></defs>'
         + _sheets(layout.frames)
-        + f'<rect x="{x0}" y="{y0}" width="{x1 - x0}" height="{y1 - y0}" rx="8" fill="{COLOURS["residual"]}" class="m-residual" fill-opacity="0.35"/>'
+        + f'<g fill="none" stroke="{COLOURS["residual"]}" stroke-width="14" stroke-opacity="0.35" class="m-stream">{stream}</g>'
         + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" class="m-line">{lines}</g>'
         + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" stroke-dasharray="5 4" class="m-line">{back}</g>'
         + "".join(_sum(x, y) for x, y in layout.sums)
@@ -412,24 +415,25 @@ def _sum(x: float, y: float) -> str:
 def _cells(numbers: list[list[float]], x: float, y: float, w: float, h: float, colour: str, lower: bool = False) -> str:
     """A table of numbers between 0 and 1 as shades of a colour, in tenths; with `lower` without what is over the diagonal."""
     down, across = h / len(numbers), w / len(numbers[0])
-    drawn = ""
+    cell = f"h{across - 1:.3g}v{down - 1:.3g}h{1 - across:.3g}z"
+    shades: dict[float, str] = {}
     for i, row in enumerate(numbers):
-        for j, number in enumerate(row):
-            if not lower or j <= i:
-                shade = round(0.1 + 0.9 * number, 1)
-                drawn += f'<rect x="{x + j * across:.4g}" y="{y + i * down:.4g}" width="{across - 1:.3g}" height="{down - 1:.3g}" fill-opacity="{shade:g}"/>'
+        for j, number in enumerate(row[: i + 1] if lower else row):
+            shade = round(0.1 + 0.9 * number, 1)
+            shades[shade] = shades.get(shade, "") + f"M{x + j * across:.4g} {y + i * down:.4g}{cell}"
+    drawn = "".join(f'<path d="{cells}" fill-opacity="{shade:g}"/>' for shade, cells in sorted(shades.items()))
     return f'<g fill="{COLOURS.get(colour, INK)}" class="m-{colour or "ink"}">{drawn}</g>'
 
 
 def _matrix(part: Part, x: float, y: float, w: float, h: float) -> str:
     letter = {"query": "Q", "key": "K", "value": "V", "mix": "αV"}[part.id]
-    cells = _cells([row[:4] for row in seen().rows[part.id]], x + 22, y + 2, w - 24, h - 4, part.colour)
-    return cells + _words(x + 10, y + h / 2 + 5, letter, strong=True)
+    cells = _cells([row[:4] for row in seen().rows[part.id]], x + 24, y + 2, w - 25, h - 4, part.colour)
+    return cells + _words(x + 12, y + h / 2 + 5, letter, strong=True)
 
 
 def _square(part: Part, x: float, y: float, w: float, h: float) -> str:
     cells = _cells(seen().squares[part.id], x + 1, y + 1, w - 1, h - 1, part.colour, lower=part.id == "weights")
-    return cells + _words(x + w / 2, y + h + 15 if h > 70 else y - 4, part.name.lower(), small=True)
+    return cells + _words(x + w / 2, y - 5, part.name.lower(), small=True)
 
 
 def _clock(part: Part, x: float, y: float, w: float, h: float) -> str:
@@ -473,23 +477,25 @@ def _stream(part: Part, x: float, y: float, w: float, h: float) -> str:
 
 
 def _ffn(part: Part, x: float, y: float, w: float, h: float) -> str:
-    """Wide in the middle, as its hidden layer is."""
+    """Two maps: to a layer that is wider than the stream, and back."""
     if h > w:
-        d = f"M{x + 22} {y + h}h{w - 44}L{x + w} {y + h - 36}v{72 - h}L{x + w - 22} {y}h{44 - w}L{x} {y + 36}v{h - 72}z"
+        ends, hidden = [(x + 25, y, w - 50, 9), (x + 25, y + h - 9, w - 50, 9)], (x, y + h / 2 - 23, w, 46)
+        between = f"M{x + 25} {y + 9}L{x} {y + h / 2 - 23}M{x + w - 25} {y + 9}L{x + w} {y + h / 2 - 23}"
+        between += f"M{x + 25} {y + h - 9}L{x} {y + h / 2 + 23}M{x + w - 25} {y + h - 9}L{x + w} {y + h / 2 + 23}"
     else:
-        d = f"M{x} {y + 18}v{h - 36}L{x + 30} {y + h}h{w - 60}L{x + w} {y + h - 18}v{36 - h}L{x + w - 30} {y}h{60 - w}z"
-    shape = f'<path d="{d}" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" stroke-linejoin="round" class="m-box"/>'
-    return shape + _words(x + w / 2, y + h / 2 - 3, "feed-") + _words(x + w / 2, y + h / 2 + 14, "forward")
+        ends, hidden = [(x, y + 16, 9, h - 32), (x + w - 9, y + 16, 9, h - 32)], (x + 25, y, w - 50, h)
+        between = f"M{x + 9} {y + 16}L{x + 25} {y}M{x + 9} {y + h - 16}L{x + 25} {y + h}"
+        between += f"M{x + w - 9} {y + 16}L{x + w - 25} {y}M{x + w - 9} {y + h - 16}L{x + w - 25} {y + h}"
+    boxes = "".join(_box(*end, 3) for end in ends) + _box(*hidden, 5)
+    lines = f'<path d="{between}" stroke="{INK}" stroke-opacity="0.6" class="m-line"/>'
+    return lines + boxes + _words(x + w / 2, y + h / 2 - 3, "feed-") + _words(x + w / 2, y + h / 2 + 14, "forward")
 
 
 def _logits(part: Part, x: float, y: float, w: float, h: float) -> str:
-    heights = [0.55, 0.2, 0.75, 0.35, 0.95, 0.3, 0.6, 0.15, 0.5]
-    step = (w - 16) / len(heights)
-    bars = "".join(
-        f'<rect x="{x + 8 + i * step:.4g}" y="{y + 40 - 30 * each:.4g}" width="{step - 4:.3g}" height="{30 * each:.3g}"/>'
-        for i, each in enumerate(heights)
-    )
-    return _box(x, y, w, h) + f'<g fill-opacity="0.55">{bars}</g>' + _words(x + w / 2, y + h - 7, "logits", small=True)
+    logits = seen().logits
+    step = (w - 16) / len(logits)
+    bars = "".join(f"M{x + 8 + i * step:.4g} {y + 42:g}v{-33 * each - 1:.3g}h{step - 3:.3g}v{33 * each + 1:.3g}z" for i, each in enumerate(logits))
+    return _box(x, y, w, h) + f'<path d="{bars}" fill-opacity="0.55"/>' + _words(x + w / 2, y + h - 6, "logits", small=True)
 
 
 def _probabilities(part: Part, x: float, y: float, w: float, h: float) -> str:
