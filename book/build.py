@@ -20,7 +20,20 @@ import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
-from book import atlas, data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained, transformer_map
+from book import (
+    atlas,
+    data,
+    evidence_pages,
+    front,
+    generated,
+    kernels,
+    metadata,
+    pages,
+    planning,
+    proofs,
+    trained,
+    transformer_map,
+)
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
@@ -72,6 +85,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     tables = (ROOT / records).glob("*.csv.gz")  # the atlas' page is of this course, whatever the chapters
     assets |= {f"extra/records/{path.name}": path for path in (*(root / records).glob("*.json"), *tables)}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets["assets/transformer-map-told.js"] = transformer_map.script()
     assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():

@@ -5,6 +5,7 @@ marks what a reader has read.
 """
 
 import json
+import re
 from functools import cache
 
 from markupsafe import Markup, escape
@@ -47,7 +48,13 @@ def parts(captions: dict[str, str], titles: dict[str, str]) -> dict[str, list[st
 def _told() -> dict[str, dict[str, str]]:
     """What is said of each part, with its formula as HTML."""
     said = read_yaml(ROOT / "book" / "reference" / "map.yml")
-    return {id: {"does": each["does"], "formula": Markup(html_of(rf"\displaystyle {each['latex']}"))} for id, each in said.items()}
+    return {id: {"does": each["does"], "formula": html_of(rf"\displaystyle {each['latex']}")} for id, each in said.items()}
+
+
+def script() -> str:
+    """What `transformer-map.js` shows and the page has not: the formulas as KaTeX draws them, and the sizes of all models."""
+    told = {"formulas": {id: each["formula"] for id, each in _told().items()}, "sizes": _sizes()}
+    return f"const TRANSFORMER = {json.dumps(told, ensure_ascii=False)};\n"
 
 
 @cache
@@ -67,7 +74,12 @@ def _count(number: int, of: int) -> str:
 
 def chapter(stem: str, titles: dict[str, str], there: set[str], prefix: str) -> dict:
     """What a map needs of a chapter: its title, what it is called, and where it is, if it is written."""
-    return {"stem": stem, "title": titles[stem], "place": place(stem), "address": f"{prefix}{stem}/{stem}.html" if stem in there else ""}
+    return {
+        "stem": stem,
+        "title": titles[stem],
+        "place": place(stem),
+        "address": f"{prefix}{stem}/{stem}.html" if stem in there else "",
+    }
 
 
 def whole(titles: dict[str, str], there: set[str], prefix: str = "") -> str:
@@ -82,7 +94,8 @@ def whole(titles: dict[str, str], there: set[str], prefix: str = "") -> str:
     entries = [
         {
             "part": part,
-            **_told()[part.id],
+            "does": _told()[part.id]["does"],
+            "formula": Markup(re.search("<math.*</math>", _told()[part.id]["formula"], re.DOTALL)[0]),  # drawn by the script
             "chapters": [chapter(stem, titles, there, prefix) for stem in (part.chapter, *part.more) if stem in titles],
         }
         for part in PARTS.values()
@@ -95,7 +108,6 @@ def whole(titles: dict[str, str], there: set[str], prefix: str = "") -> str:
         entries=entries,
         first=FIRST,
         sizes=_sizes(),
-        island=Markup(json.dumps(_sizes(), ensure_ascii=False).replace("<", "\\u003c")),
         text=TEXT,
         layer=layer + 1,
         head=head + 1,
@@ -114,7 +126,7 @@ def _linked(layout: Layout, name: str, titles: dict[str, str], there: set[str], 
         shown = ' class="is-shown"' if part.id == FIRST else ""
         return f'<a href="{address}" data-part="{part.id}" data-chapter="{part.chapter}" aria-label="{label}"{shown}>{inside}</a>'
 
-    return transformer_map.drawing(layout, link, f"map-{name}")
+    return transformer_map.drawing(layout, link, f"map-{name}", style="")
 
 
 def small(stem: str) -> str:

@@ -18,12 +18,27 @@ from course.model import GPT, Config
 from course.plots import COLOURS, INK
 from course.tokens import bpe_encode, vocabulary
 
-__all__ = ["HEAD", "NARROW", "PARTS", "TEXT", "WIDE", "Layout", "Part", "Seen", "TransformerMap", "config_of", "configs", "drawing"]
+__all__ = [
+    "HEAD",
+    "NARROW",
+    "PARTS",
+    "TEXT",
+    "WIDE",
+    "Layout",
+    "Part",
+    "Seen",
+    "TransformerMap",
+    "config_of",
+    "configs",
+    "drawing",
+]
 __all__ += ["parameters", "seen", "shapes"]
 
 TEXT = "To be, or not to"
 HEAD = (0, 4)  # layer and head that are drawn: its query of the last token finds "be"
-SMOLLM2 = Shape(49_152, 30, 576, 9, 3, 64, 1536, gated=True, tied=True, theta=100_000.0, dtype="float32")  # as its config.json has it
+SMOLLM2 = Shape(
+    49_152, 30, 576, 9, 3, 64, 1536, gated=True, tied=True, theta=100_000.0, dtype="float32"
+)  # as its config.json has it
 
 
 @dataclass(frozen=True)
@@ -205,7 +220,9 @@ def seen(width: int = 6, likeliest: int = 4) -> Seen:
     with torch.no_grad():
         look(model, torch.tensor([ids]), keep)
         block, embedded = model.blocks[layer], model.embedding(torch.tensor([ids]))  # (1, T, d_model): the stream before layer 0
-        query, key, value = (each[0, head] for each in block.attention.project(block.norm_1(embedded), torch.arange(len(ids))))  # (T, d_head)
+        query, key, value = (
+            each[0, head] for each in block.attention.project(block.norm_1(embedded), torch.arange(len(ids)))
+        )  # (T, d_head)
         scores = query @ key.mT / model.config.d_head**0.5  # (T, T)
         logits = model(torch.tensor([ids]))[0, -1]  # (V,)
     probabilities, best = logits.softmax(dim=-1).topk(likeliest)
@@ -338,35 +355,42 @@ NARROW = Layout(
     notes=[(180, 856, "middle", "solid: one token longer, and again"), (180, 874, "middle", "dashed: training, back through every part")],
 )  # fmt: skip
 
-LINE = 1.4
+STYLE = (
+    f".m-map text {{ fill: {INK}; font: 14px 'Course Sans', 'Source Sans 3', sans-serif; }} .m-map .m-small {{ font-size: 12.5px; }} "
+    f".m-map .m-strong {{ font-weight: 600; }} .m-ink {{ fill: {INK}; }} .m-line, .m-frame, .m-box, .m-sheet {{ stroke: {INK}; stroke-width: 1.4; }} "
+    ".m-line, .m-frame, .m-stream { fill: none; } .m-box, .m-sheet { fill: #FFFFFF; } .m-sheet { stroke-opacity: 0.6; } "
+    f".m-back {{ stroke-dasharray: 5 4; }} .m-stream {{ stroke: {COLOURS['residual']}; stroke-width: 14; stroke-opacity: 0.35; }} "
+    ".m-hit { fill-opacity: 0; } .m-bars { fill-opacity: 0.55; } "
+    + " ".join(f".m-{name} {{ fill: {colour}; }}" for name, colour in COLOURS.items())
+)
 
 
-def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>", name: str = "map") -> str:
+def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>", name: str = "map", style: str = STYLE) -> str:
     """The map as an SVG.
 
     Args:
         layout: `WIDE` or `NARROW`.
         opens: what is put around the drawing of a part, such as a link to its chapter.
         name: begins the ids of arrow heads, which differ between drawings of one page.
+        style: the rules of its classes; empty where the page has its own.
     """
     width, height = layout.size
     stream = "".join(f'<path d="{band}"/>' for band in layout.stream)
     lines = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.lines)
     back = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.back)
     parts = "".join(
-        opens(part, "".join(_hit(place) + _GLYPHS.get(id, _pill)(part, *place) for place in layout.places[id])) for id, part in PARTS.items()
+        opens(part, "".join(_hit(place) + _GLYPHS.get(id, _pill)(part, *place) for place in layout.places[id]))
+        for id, part in PARTS.items()
     )
+    marker = 'viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="\'Course Sans\', \'Source Sans 3\', sans-serif" font-size="14" fill="{INK}">'
-        f'<defs><marker id="{name}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
-        f'<path d="M0 1l7 3-7 3z" fill="{INK}" class="m-ink"/></marker></defs>'
+        f'<svg class="m-map" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        + (f"<style>{style}</style>" if style else "")
+        + f'<defs><marker id="{name}-head" {marker}><path class="m-ink" d="M0 1l7 3-7 3z"/></marker></defs>'
         + _sheets(layout.frames)
-        + f'<g fill="none" stroke="{COLOURS["residual"]}" stroke-width="14" stroke-opacity="0.35" class="m-stream">{stream}</g>'
-        + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" class="m-line">{lines}</g>'
-        + f'<g fill="none" stroke="{INK}" stroke-width="{LINE}" stroke-dasharray="5 4" class="m-line">{back}</g>'
+        + f'<g class="m-stream">{stream}</g><g class="m-line">{lines}</g><g class="m-line m-back">{back}</g>'
         + "".join(_sum(x, y) for x, y in layout.sums)
-        + "".join(_words(x, y, words, anchor, small=True) for x, y, anchor, words in layout.notes)
+        + "".join(_words(x, y, words, anchor, "m-small") for x, y, anchor, words in layout.notes)
         + parts
         + "</svg>"
     )
@@ -374,42 +398,42 @@ def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>"
 
 def _sheets(frames: dict[str, tuple[float, float, float, float]]) -> str:
     """The frame of the block, and in it one sheet of paper for each of a few heads."""
-    x, y, w, h = frames["block"]
-    drawn = f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="14" fill="none" stroke="{INK}" stroke-width="1.5" class="m-frame"/>'
     x, y, w, h = frames["heads"]
-    for shift in (10, 5, 0):
-        drawn += (
-            f'<rect x="{x + shift}" y="{y - shift}" width="{w - 10}" height="{h}" rx="8" fill="#FFFFFF" stroke="{INK}" '
-            f'stroke-opacity="0.6" class="m-sheet"/>'
-        )
-    return drawn
+    sheets = "".join(_rect(x + shift, y - shift, w - 10, h, 8, "m-sheet") for shift in (10, 5, 0))
+    return _rect(*frames["block"], 14, "m-frame") + sheets
 
 
-def _hit(place) -> str:
+def _rect(x: float, y: float, w: float, h: float, r: float, kind: str) -> str:
+    return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{r:g}"/>'
+
+
+def _hit(place: tuple[float, float, float, float]) -> str:
+    """What can be touched, a little larger than what is drawn."""
     x, y, w, h = place
-    return f'<rect x="{x - 2}" y="{y - 2}" width="{w + 4}" height="{h + 4}" rx="8" fill="#FFFFFF" fill-opacity="0" class="m-hit"/>'
+    return _rect(x - 2, y - 2, w + 4, h + 4, 8, "m-hit")
 
 
-def _words(x: float, y: float, words: str, anchor: str = "middle", small: bool = False, strong: bool = False) -> str:
-    look = ' font-size="12.5"' * small + ' font-weight="600"' * strong
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{look}>{escape(words)}</text>'
+def _words(x: float, y: float, words: str, anchor: str = "middle", kind: str = "") -> str:
+    look = f' class="{kind}"' if kind else ""
+    return f'<text{look} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def _box(x: float, y: float, w: float, h: float, r: float = 7) -> str:
-    return f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="{r}" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" class="m-box"/>'
+    return _rect(x, y, w, h, r, "m-box")
 
 
 def _pill(part: Part, x: float, y: float, w: float, h: float) -> str:
-    names = {"heads": f"{load_gpt()[0].config.n_heads} heads", "block": f"{load_gpt()[0].config.n_layers} blocks", "model": "the model"}
+    names = {
+        "heads": f"{load_gpt()[0].config.n_heads} heads",
+        "block": f"{load_gpt()[0].config.n_layers} blocks",
+        "model": "the model",
+    }
     names |= {"norm": "norm", "mask": "mask", "softmax": "softmax", "output": "output"}
     return _box(x, y, w, h, h / 2) + _words(x + w / 2, y + h / 2 + 5, names[part.id])
 
 
 def _sum(x: float, y: float) -> str:
-    return (
-        f'<g class="m-line" fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}"><circle cx="{x}" cy="{y}" r="8" class="m-box"/>'
-        f'<path d="M{x - 4} {y}h8M{x} {y - 4}v8"/></g>'
-    )
+    return f'<circle class="m-box" cx="{x:g}" cy="{y:g}" r="8"/><path class="m-line" d="M{x - 4:g} {y:g}h8M{x:g} {y - 4:g}v8"/>'
 
 
 def _cells(numbers: list[list[float]], x: float, y: float, w: float, h: float, colour: str, lower: bool = False) -> str:
@@ -422,26 +446,23 @@ def _cells(numbers: list[list[float]], x: float, y: float, w: float, h: float, c
             shade = round(0.1 + 0.9 * number, 1)
             shades[shade] = shades.get(shade, "") + f"M{x + j * across:.4g} {y + i * down:.4g}{cell}"
     drawn = "".join(f'<path d="{cells}" fill-opacity="{shade:g}"/>' for shade, cells in sorted(shades.items()))
-    return f'<g fill="{COLOURS.get(colour, INK)}" class="m-{colour or "ink"}">{drawn}</g>'
+    return f'<g class="m-{colour or "ink"}">{drawn}</g>'
 
 
 def _matrix(part: Part, x: float, y: float, w: float, h: float) -> str:
     letter = {"query": "Q", "key": "K", "value": "V", "mix": "αV"}[part.id]
     cells = _cells([row[:4] for row in seen().rows[part.id]], x + 24, y + 2, w - 25, h - 4, part.colour)
-    return cells + _words(x + 12, y + h / 2 + 5, letter, strong=True)
+    return cells + _words(x + 12, y + h / 2 + 5, letter, kind="m-strong")
 
 
 def _square(part: Part, x: float, y: float, w: float, h: float) -> str:
     cells = _cells(seen().squares[part.id], x + 1, y + 1, w - 1, h - 1, part.colour, lower=part.id == "weights")
-    return cells + _words(x + w / 2, y - 5, part.name.lower(), small=True)
+    return cells + _words(x + w / 2, y - 5, part.name.lower(), kind="m-small")
 
 
 def _clock(part: Part, x: float, y: float, w: float, h: float) -> str:
     cx, cy = x + w / 2, y + h / 2
-    return (
-        f'<g fill="#FFFFFF" stroke="{INK}" stroke-width="{LINE}" class="m-line"><circle cx="{cx}" cy="{cy}" r="11" class="m-box"/>'
-        f'<path d="M{cx} {cy}V{cy - 8}M{cx} {cy}l6 4" fill="none"/></g>'
-    )
+    return f'<circle class="m-box" cx="{cx:g}" cy="{cy:g}" r="11"/><path class="m-line" d="M{cx:g} {cy - 8:g}V{cy:g}l6 4"/>'
 
 
 def _text(part: Part, x: float, y: float, w: float, h: float) -> str:
@@ -457,7 +478,9 @@ def _tokens(part: Part, x: float, y: float, w: float, h: float) -> str:
             place = (x, y + i * h / len(tokens), w, h / len(tokens) - 4)
         else:
             place = (x + i * w / len(tokens), y, w / len(tokens) - 4, h)
-        drawn += _box(*(round(number, 1) for number in place), 4) + _words(place[0] + place[2] / 2, place[1] + place[3] / 2 + 5, token)
+        drawn += _box(*(round(number, 1) for number in place), 4) + _words(
+            place[0] + place[2] / 2, place[1] + place[3] / 2 + 5, token
+        )
     return drawn
 
 
@@ -473,7 +496,7 @@ def _embedding(part: Part, x: float, y: float, w: float, h: float) -> str:
 
 def _stream(part: Part, x: float, y: float, w: float, h: float) -> str:
     turn = f' transform="rotate(-90 {x + w / 2:g} {y + h / 2:g})"' if h > w else ""
-    return f"<g{turn}>{_words(x + w / 2, y + h / 2 + 5, 'stream', small=True)}</g>"
+    return f"<g{turn}>{_words(x + w / 2, y + h / 2 + 5, 'stream', kind='m-small')}</g>"
 
 
 def _ffn(part: Part, x: float, y: float, w: float, h: float) -> str:
@@ -487,36 +510,47 @@ def _ffn(part: Part, x: float, y: float, w: float, h: float) -> str:
         between = f"M{x + 9} {y + 16}L{x + 25} {y}M{x + 9} {y + h - 16}L{x + 25} {y + h}"
         between += f"M{x + w - 9} {y + 16}L{x + w - 25} {y}M{x + w - 9} {y + h - 16}L{x + w - 25} {y + h}"
     boxes = "".join(_box(*end, 3) for end in ends) + _box(*hidden, 5)
-    lines = f'<path d="{between}" stroke="{INK}" stroke-opacity="0.6" class="m-line"/>'
+    lines = f'<path class="m-line" d="{between}"/>'
     return lines + boxes + _words(x + w / 2, y + h / 2 - 3, "feed-") + _words(x + w / 2, y + h / 2 + 14, "forward")
 
 
 def _logits(part: Part, x: float, y: float, w: float, h: float) -> str:
     logits = seen().logits
     step = (w - 16) / len(logits)
-    bars = "".join(f"M{x + 8 + i * step:.4g} {y + 42:g}v{-33 * each - 1:.3g}h{step - 3:.3g}v{33 * each + 1:.3g}z" for i, each in enumerate(logits))
-    return _box(x, y, w, h) + f'<path d="{bars}" fill-opacity="0.55"/>' + _words(x + w / 2, y + h - 6, "logits", small=True)
+    bars = "".join(
+        f"M{x + 8 + i * step:.4g} {y + 42:g}v{-33 * each - 1:.3g}h{step - 3:.3g}v{33 * each + 1:.3g}z"
+        for i, each in enumerate(logits)
+    )
+    return _box(x, y, w, h) + f'<path class="m-ink m-bars" d="{bars}"/>' + _words(x + w / 2, y + h - 6, "logits", kind="m-small")
 
 
 def _probabilities(part: Part, x: float, y: float, w: float, h: float) -> str:
     drawn, best = _box(x, y, w, h), seen().next[0][1]
     for i, (token, p) in enumerate(seen().next):
         at = y + 18 + i * (h - 10) / 4
-        drawn += _words(x + 52, at, token, "end", small=True) + _words(x + w - 8, at, f"{p:.0%}", "end", small=True)
-        drawn += f'<rect x="{x + 58}" y="{at - 10:.4g}" width="{(w - 104) * p / best:.3g}" height="11" fill-opacity="0.55"/>'
+        drawn += _words(x + 52, at, token, "end", kind="m-small") + _words(x + w - 8, at, f"{p:.0%}", "end", kind="m-small")
+        drawn += _rect(x + 58, round(at - 10, 1), round((w - 104) * p / best, 1), 11, 0, "m-ink m-bars")
     return drawn
 
 
 def _sample(part: Part, x: float, y: float, w: float, h: float) -> str:
-    return _box(x, y, w, h, 4) + _words(x + w / 2, y + h / 2 + 5, seen().next[0][0], strong=True)
+    return _box(x, y, w, h, 4) + _words(x + w / 2, y + h / 2 + 5, seen().next[0][0], kind="m-strong")
 
 
 def _loss(part: Part, x: float, y: float, w: float, h: float) -> str:
-    return _box(x, y, w, h) + _words(x + w / 2, y + h / 2 - 4, "loss", strong=True) + _words(x + w / 2, y + h / 2 + 14, "−ln p(next)", small=True)
+    return (
+        _box(x, y, w, h)
+        + _words(x + w / 2, y + h / 2 - 4, "loss", kind="m-strong")
+        + _words(x + w / 2, y + h / 2 + 14, "−ln p(next)", kind="m-small")
+    )
 
 
 def _update(part: Part, x: float, y: float, w: float, h: float) -> str:
-    return _box(x, y, w, h) + _words(x + w / 2, y + h / 2 - 4, "update", strong=True) + _words(x + w / 2, y + h / 2 + 14, "of all weights", small=True)
+    return (
+        _box(x, y, w, h)
+        + _words(x + w / 2, y + h / 2 - 4, "update", kind="m-strong")
+        + _words(x + w / 2, y + h / 2 + 14, "of all weights", kind="m-small")
+    )
 
 
 _GLYPHS = {
@@ -538,6 +572,14 @@ _GLYPHS = {
 
 class TransformerMap:
     """The map as a notebook shows it."""
+
+    def __repr__(self) -> str:
+        best, p = seen().next[0]
+        return (
+            f"A whole transformer reads “{TEXT}”: tokens, their vectors, blocks of attention and a feed-forward network that add to the "
+            f"residual stream, logits, and probabilities of the next token, the largest {p:.0%} for “{best}”, which goes to the end of the "
+            "text. Below, the loss and its slopes, which change all parts."
+        )
 
     def _repr_svg_(self) -> str:
         return drawing()

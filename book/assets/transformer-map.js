@@ -1,10 +1,10 @@
 // The map of the whole transformer: the part that is touched is told of below the drawing, in the sizes of the chosen model.
+// TRANSFORMER is written at build time into transformer-map-told.js.
 
 for (const map of document.querySelectorAll(".transformer-map")) {
-  const links = [...map.querySelectorAll("svg a[data-part]")];
+  const links = [...map.querySelectorAll(".map-drawing a[data-part]")];
   const entries = [...map.querySelectorAll(".map-entry")];
   const form = map.querySelector(".map-model");
-  const sizes = JSON.parse(map.querySelector("script").textContent);
   let shown = map.querySelector(".map-entry.is-shown").dataset.part;
 
   function show(part) {
@@ -25,9 +25,10 @@ for (const map of document.querySelectorAll(".transformer-map")) {
     });
   }
 
+  for (const entry of entries) entry.querySelector(".map-formula").innerHTML = TRANSFORMER.formulas[entry.dataset.part];
   form.hidden = false;
   form.addEventListener("change", () => {
-    const told = sizes[form.elements.model.value];
+    const told = TRANSFORMER.sizes[form.elements.model.value];
     form.querySelector("output").textContent = `${told.model[1]} parameters`;
     for (const entry of entries)
       for (const place of entry.querySelectorAll("[data-told]")) place.textContent = told[entry.dataset.part][place.dataset.told];

@@ -22,7 +22,7 @@ FIRST = re.compile(
     r"\*\*In a hurry\*\* [^\n]+\s*"
 )
 LARGEST_SVG = 150_000
-TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "trains"}
+TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "map", "trains"}
 PLACES = re.compile(r"/(?:home|Users|root|work|mnt|var|opt)/\w|[A-Z]:\\\\Users|/tmp/\w|ipykernel_\d|site-packages")
 TIMINGS = re.compile(r"(?<![\w.])\d+(?:\.\d+)? ?(?:µs|us|ms|s|sec|seconds|minutes)\b(?! (?:of|to|per))|(?:CPU times|Wall time)")
 
