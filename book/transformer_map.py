@@ -122,7 +122,9 @@ def _linked(layout: Layout, name: str, titles: dict[str, str], there: set[str], 
         title = titles.get(part.chapter, "")
         written = part.chapter in there
         address = f"{prefix}{part.chapter}/{part.chapter}.html" if written else f"#map-{part.id}"
-        label = escape(f"{part.name}: {place(part.chapter)}, {title}" if written else f"{part.name}: not written yet")
+        words = " ".join(re.findall(">([^<]+)</text>", inside))  # an accessible name has what is to be seen
+        name = part.name if words.lower() in part.name.lower() else f"{words}: {part.name}"
+        label = f"{name}. {place(part.chapter)}, {escape(title)}" if written else f"{name}, not written yet"
         shown = ' class="is-shown"' if part.id == FIRST else ""
         return f'<a href="{address}" data-part="{part.id}" data-chapter="{part.chapter}" aria-label="{label}"{shown}>{inside}</a>'
 

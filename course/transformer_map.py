@@ -375,8 +375,9 @@ def drawing(layout: Layout = WIDE, opens=lambda part, inside: f"<g>{inside}</g>"
     lines = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.lines)
     back = "".join(f'<path d="{line}" marker-end="url(#{name}-head)"/>' for line in layout.back)
     parts = "".join(
-        opens(part, "".join(_hit(place) + _GLYPHS.get(id, _pill)(part, *place) for place in layout.places[id]))
-        for id, part in PARTS.items()
+        opens(part, _hit(place) + _GLYPHS.get(part.id, _pill)(part, *place))
+        for part in PARTS.values()
+        for place in layout.places[part.id]
     )
     marker = 'viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"'
     return (
