@@ -141,7 +141,11 @@ def test_a_solution_says_why_and_what_is_tempting(chapter, exercise):
 def test_figures_have_an_alternative_text(chapter):
     figures = [c for c in chapter.notebook.cells if c.cell_type == "code" and "figure" in tags(c)]
     assert figures and all(len(c.metadata.get("alt", "")) > 20 for c in figures)
-    assert all("figure" in tags(cell) for _, cell, output in code_outputs(chapter) if "image/svg+xml" in output.get("data", {}))
+    assert all(
+        {"figure", "map"} & set(tags(cell))
+        for _, cell, output in code_outputs(chapter)
+        if "image/svg+xml" in output.get("data", {})
+    )
 
 
 @each
