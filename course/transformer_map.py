@@ -412,7 +412,7 @@ def _hit(place: tuple[float, float, float, float]) -> str:
 
 def _words(x: float, y: float, words: str, anchor: str = "middle", kind: str = "") -> str:
     look = f' class="{kind}"' if kind else ""
-    return f'<text{look} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
+    return f'<text{look} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text> '
 
 
 def _box(x: float, y: float, w: float, h: float, r: float = 7) -> str:

@@ -64,7 +64,7 @@ def test_each_part_opens_its_chapter_and_tells_its_sizes():
 
 def test_a_part_whose_chapter_is_not_written_says_so():
     page = BeautifulSoup(transformer_map.whole(REGISTRY.chapters, {"ch01_overview"}), "html.parser")
-    assert page.select_one(".map-wide a[data-part=key]")["aria-label"] == "K: Key, not written yet"
+    assert page.select_one(".map-wide a[data-part=key]")["aria-label"] == "Key, not written yet"
     assert page.select_one(".map-wide a[data-part=text]")["href"] == "ch01_overview/ch01_overview.html"
 
 
