@@ -13,7 +13,8 @@ from book.registry import read_yaml
 
 # Scripts and what they bring to life, permanent links, and the way to files that a page has beside it
 GONE = {"script", "template", "noscript", "style", "form", "button"}
-GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper"}
+GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small"}
+CAMEL = {name.lower(): name for name in ("viewBox", "refX", "refY", "markerWidth", "markerHeight")}  # in SVG, letter by letter
 SPAN = re.compile(r"<span\b|</span>")
 
 
@@ -85,6 +86,8 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
     _gather_hints(body)
     for link in body.find_all("a", href=True):
         _resolve(link, name, ids)
+    for node in (inside for svg in body.find_all("svg") for inside in (svg, *svg.find_all(True))):
+        node.attrs = {CAMEL.get(name, name): value for name, value in node.attrs.items()}
     for picture in body.find_all("img", src=True):
         picture["src"] = str((site / posixpath.dirname(name) / unquote(picture["src"])).resolve())
         del picture["loading"]

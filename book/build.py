@@ -20,7 +20,20 @@ import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
-from book import atlas, data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained
+from book import (
+    atlas,
+    data,
+    evidence_pages,
+    front,
+    generated,
+    kernels,
+    metadata,
+    pages,
+    planning,
+    proofs,
+    trained,
+    transformer_map,
+)
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml
 from book.terms import places
@@ -72,6 +85,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     tables = (ROOT / records).glob("*.csv.gz")  # the atlas' page is of this course, whatever the chapters
     assets |= {f"extra/records/{path.name}": path for path in (*(root / records).glob("*.json"), *tables)}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
+    assets["assets/transformer-map-told.js"] = transformer_map.script()
     assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
@@ -143,14 +157,13 @@ def leaks(hidden: dict[str, str], page: str) -> list[str]:
 def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc: dict, *, solutions: bool) -> dict[str, str]:
     try:
         cards = {stem: generated.card(chapter) for stem, chapter in chapters.items()}
-    except (generated.CardError, CourseError) as error:
+        course_parts = transformer_map.parts(read_yaml(root / "book" / "reference" / "parts.yml"), registry.chapters)
+    except (generated.CardError, CourseError, RegistryError) as error:
         raise BuildError(str(error)) from error
-    parts = [(part["caption"], [cards[slug] for entry in part["chapters"] if (slug := _slug(entry))]) for part in toc["parts"]]
-    parts = [(caption, members) for caption, members in parts if members]
-    in_order = [card for _, members in parts for card in members]
+    in_order = [cards[slug] for part in toc["parts"] for entry in part["chapters"] if (slug := _slug(entry))]
     where = places(registry, [card.chapter for card in in_order])
     made = {
-        "index.md": front.index(parts, registry),
+        "index.md": front.index(in_order, course_parts, registry),
         "reference/formulas.md": generated.formulas(registry, set(chapters), evidence_pages.records(root), proofs.entries(root)),
         "reference/glossary.md": generated.glossary(registry, set(chapters), where),
         "reference/exercises.md": generated.exercises(in_order),

@@ -17,7 +17,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.util import logging
 from sphinxcontrib import katex
 
-from book.pages import place
+from book.names import place
 from course.plots import COLOURS, DARK, INK
 
 KATEX = Path(katex.__file__).with_name("katex.min.js")

@@ -2,28 +2,33 @@
 
 from collections import Counter
 
+from book import transformer_map
 from book.generated import Card
-from book.pages import place
+from book.names import number
 from book.registry import EVIDENCE, KINDS, Registry
 from book.render import render
 
 
-def index(parts: list[tuple[str, list[Card]]], registry: Registry) -> str:
-    """What the course is, its chapters by part, and how its formulas are known.
+def index(cards: list[Card], parts: dict[str, list[str]], registry: Registry) -> str:
+    """What the course is, the map of a transformer, all chapters by part, and how the formulas are known.
 
     Args:
-        parts: captions with the chapters of each part, in the order of the book.
-        registry: counts the formulas by receipt.
+        cards: the chapters that are written, in the order of the book.
+        parts: the stems of the chapters of each part, written or not (`transformer_map.parts`).
+        registry: has the titles, and counts the formulas by receipt.
     """
-    cards = [card for _, members in parts for card in members]
+    told = {card.chapter.stem: card for card in cards}
     return render(
         "index.md",
         parts=parts,
         cards=cards,
+        told=told,
+        titles=registry.chapters,
+        map=transformer_map.whole(registry.chapters, set(told)),
+        number=number,
         shortest=[card for card in cards if card.shortest],
         exercises=sum(len(card.exercises) for card in cards),
         counts=Counter(formula.receipt for formula in registry.formulas.values()),
         kinds=KINDS,
         evidence=EVIDENCE,
-        place=place,
     )

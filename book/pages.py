@@ -12,6 +12,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
+from book import transformer_map
 from book.registry import Registry
 from book.render import render
 from book.tables import MARK, receipt_link, table
@@ -61,6 +62,9 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
                 cell.source = _header(cell.source, exercise)
         else:
             problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
+        if "map" in tags(cell):
+            _fold(cell, "the code of this figure")
+            cell.outputs = [new_output("display_data", {"text/html": transformer_map.whole(registry.chapters, there, "../")})]
         if role in ("answer", "test"):
             _dress(cell, exercise, role)
         cells.append(cell)
@@ -132,12 +136,6 @@ def _text(text: str, chapter: Chapter, registry: Registry, linked: set[str], num
     return FORMULA_LINE.sub(lambda m: _badge(registry, m[1]), text)
 
 
-def place(stem: str) -> str:
-    """How a chapter is called above its title: "Chapter 4" for ch04_…, "Foundations 3" for f03_…; empty for other pages."""
-    match = re.match(r"(ch|f)(\d+)_", stem)
-    return f"{ {'ch': 'Chapter', 'f': 'Foundations'}[match[1]] } {int(match[2])}" if match else ""
-
-
 def equation_numbers(chapter: Chapter) -> dict[str, str]:
     """The numbers of a chapter's registered formulas in the order of the text: 4.1, 4.2, … in ch04, F3.1, … in f03."""
     kind, number = re.match(r"([a-z]*)(\d*)", chapter.stem).groups()
@@ -170,7 +168,7 @@ def _lead(text: str, chapter: Chapter) -> str:
     """The first cell with the promise and the facts set apart, and the way to the student's notebook."""
     title, _, rest = text.partition("\n")
     promise, _, rest = rest.strip().partition("\n")
-    lead = f":::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
+    lead = f"{transformer_map.small(chapter.stem)}\n:::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
         lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem)
     abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")

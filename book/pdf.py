@@ -43,7 +43,8 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str, vers
 
 
 def _own_sheets(site: Path) -> list[str]:
-    return [name for name in ("fonts.css", "library.css", "course.css", "reference.css") if (site / "_static" / name).is_file()]
+    names = ("fonts.css", "library.css", "course.css", "reference.css", "transformer-map.css")
+    return [name for name in names if (site / "_static" / name).is_file()]
 
 
 def _article(article: Article) -> str:

@@ -22,7 +22,7 @@ FIRST = re.compile(
     r"\*\*In a hurry\*\* [^\n]+\s*"
 )
 LARGEST_SVG = 150_000
-TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "trains"}
+TAGS = {"slow", "raises-exception", "widget", "receipts", "figure", "map", "trains"}
 PLACES = re.compile(r"/(?:home|Users|root|work|mnt|var|opt)/\w|[A-Z]:\\\\Users|/tmp/\w|ipykernel_\d|site-packages")
 TIMINGS = re.compile(r"(?<![\w.])\d+(?:\.\d+)? ?(?:µs|us|ms|s|sec|seconds|minutes)\b(?! (?:of|to|per))|(?:CPU times|Wall time)")
 
@@ -141,7 +141,11 @@ def test_a_solution_says_why_and_what_is_tempting(chapter, exercise):
 def test_figures_have_an_alternative_text(chapter):
     figures = [c for c in chapter.notebook.cells if c.cell_type == "code" and "figure" in tags(c)]
     assert figures and all(len(c.metadata.get("alt", "")) > 20 for c in figures)
-    assert all("figure" in tags(cell) for _, cell, output in code_outputs(chapter) if "image/svg+xml" in output.get("data", {}))
+    assert all(
+        {"figure", "map"} & set(tags(cell))
+        for _, cell, output in code_outputs(chapter)
+        if "image/svg+xml" in output.get("data", {})
+    )
 
 
 @each

@@ -134,6 +134,7 @@ def dice():
 
 REFERENCE = {
     "chapters": {"t01_coins": "Coins", "t02_dice": "Dice"},
+    "parts": {"Chance": "t01_coins"},
     "formulas": [
         {
             "id": "t01-odds",

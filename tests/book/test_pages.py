@@ -14,7 +14,8 @@ import course.widgets
 from book import extension
 from book.build import BuildError, build, main, prepare
 from book.generated import first_words
-from book.pages import fenced, place
+from book.names import place
+from book.pages import fenced
 from book.tables import in_table
 from book.tables import main as tables
 from course import plots
