@@ -23,6 +23,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from autograder.authoring.answers import Answer, load
@@ -70,17 +71,32 @@ def _kept(chapter: Chapter) -> dict[str, dict]:
 def digest(chapter: Chapter, exercise: Exercise) -> str:
     """What the seal of an exercise is made of, in short. It is kept in the repository, and in no page."""
     cells = chapter.notebook.cells
-    answers = [(a.label, a.sentence, a.see, _text(a)) for a in _answers(chapter, exercise)]
-    made_of = [SCHEME, ROUNDS, exercise.id, exercise.form, cells[exercise.answer].source, cells[exercise.test].source, answers]
+    asked = cells[exercise.answer].source, cells[exercise.test].source
+    made_of = [SCHEME, ROUNDS, exercise.id, exercise.form, *asked, _written(chapter).get(exercise.id, ""), _written(chapter)[""]]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
 
 
-def _text(answer: Answer) -> str:
-    return ast.unparse(answer.written) if isinstance(answer.written, ast.AST) else repr(answer.written)
+@cache
+def _written(chapter: Chapter) -> dict[str, str]:
+    """What `answers.py` has for each exercise, and under "" what is of none, without running it: that takes seconds."""
+    text = chapter.answers.read_text(encoding="utf-8") if chapter.answers.exists() else ""
+    lines, found = text.splitlines(), {"": ""}
+    ids = {exercise.id for exercise in chapter.exercises}
+    for node in ast.parse(text).body:
+        start = min(part.lineno for part in (node, *getattr(node, "decorator_list", ())))
+        named = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)} & ids
+        for id in named or {""}:
+            found[id] = found.get(id, "") + "\n".join(lines[start - 1 : node.end_lineno]) + "\n"
+    return found
+
+
+@cache
+def _loaded(chapter: Chapter) -> list[Answer]:
+    return load(chapter.answers) if chapter.answers.exists() else []
 
 
 def _answers(chapter: Chapter, exercise: Exercise) -> list[Answer]:
-    return [a for a in load(chapter.answers) if a.exercise == exercise.id] if chapter.answers.exists() else []
+    return [answer for answer in _loaded(chapter) if answer.exercise == exercise.id]
 
 
 def seal(chapter: Chapter, exercises: list[Exercise], rounds: int = ROUNDS) -> dict[str, dict]:
