@@ -41,8 +41,8 @@ def add(app, pagename, templatename, context, doctree):
     exercises = len(re.findall(r'class="answer"', context["body"]))
     context["metatags"] += f'<meta name="course-chapter" content="{folder}" data-exercises="{exercises}">'
     if exercises:
-        app.add_js_file("judging.js", defer="defer")
-        app.add_js_file("answers.js", defer="defer")
+        for script in ("judging.js", "answers.js"):
+            app.add_js_file(script, priority=900, defer="defer")  # after progress.js, which is on every page
 
 
 def setup(app):

@@ -60,7 +60,9 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
             if not problems:
                 cell.source = _text(cell.source, chapter, registry, linked, numbers, first=number == 0)
             if role == "header":
-                cell.source = _header(cell.source, exercise, answers.form(chapter, exercise, anchor(exercise.id), sealed.get(exercise.id)))
+                cell.source = _header(
+                    cell.source, exercise, answers.form(chapter, exercise, anchor(exercise.id), sealed.get(exercise.id))
+                )
         else:
             problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
         if role in ("answer", "test"):

@@ -95,7 +95,8 @@ def _loaded(chapter: Chapter) -> list[Answer]:
     return load(chapter.answers) if chapter.answers.exists() else []
 
 
-def _answers(chapter: Chapter, exercise: Exercise) -> list[Answer]:
+def answers_of(chapter: Chapter, exercise: Exercise) -> list[Answer]:
+    """The right and wrong answers of an exercise."""
     return [answer for answer in _loaded(chapter) if answer.exercise == exercise.id]
 
 
@@ -198,8 +199,8 @@ def understood(chapter: Chapter, exercise: Exercise) -> dict:
     test = cells[exercise.test].source
     if any(isinstance(node, ast.FunctionDef) for node in ast.parse(cells[exercise.answer].source).body):
         raise Unanswerable("its test asks for a function")
-    space = _names(chapter, exercise)
-    right = _run(space, cells[exercise.answer].source)
+    space = namespace(chapter, exercise)
+    right = run(space, cells[exercise.answer].source)
     listening = _Listening()
     try:
         exec(test, {**right, "check": listening.check, "Exercise": listening.exercise})
@@ -218,13 +219,15 @@ def understood(chapter: Chapter, exercise: Exercise) -> dict:
     if not math.isclose(sum(part["points"] for part in parts), exercise.points) or not all(part["names"] for part in parts):
         raise Unanswerable("a part of its tests asks for more than named values")
     mistakes = []
-    for answer in _answers(chapter, exercise):
+    for answer in answers_of(chapter, exercise):
         if not answer.right:
-            mistakes.append((answer, _run(space, answer.source(names))))
-    given = _run(space, _public(cells[exercise.answer].source))
+            mistakes.append((answer, run(space, answer.source(names))))
+    given = run(space, _public(cells[exercise.answer].source))
     fields, classes = [], []
     for name in names:
-        made, of_mistakes = _field(name, listening.asked[name], visible, given, [values.get(name) for _, values in mistakes], exercise)
+        made, of_mistakes = _field(
+            name, listening.asked[name], visible, given, [values.get(name) for _, values in mistakes], exercise
+        )
         fields.append(made)
         classes.append(of_mistakes)
     told = [
@@ -240,13 +243,14 @@ def _public(source: str) -> str:
     return without_regions(source, "SOLUTION") if regions(source, "SOLUTION") else source
 
 
-def _run(space: dict, source: str) -> dict:
+def run(space: dict, source: str) -> dict:
+    """The names after some code ran; `space` stays as it is."""
     values = dict(space)
     exec(source, values)
     return values
 
 
-def _names(chapter: Chapter, exercise: Exercise) -> dict:
+def namespace(chapter: Chapter, exercise: Exercise) -> dict:
     """The notebook's names that the answer and the wrong answers use, and its imports for the test: no cell is run but for these."""
     cells, space, done = chapter.notebook.cells, {}, set()
     tests = {other.test for other in chapter.exercises}
@@ -267,7 +271,7 @@ def _names(chapter: Chapter, exercise: Exercise) -> dict:
                 exec(chapter.imported[name], space)
 
     names = chapter.asked(exercise)
-    for source in (cells[exercise.answer].source, *(answer.source(names) for answer in _answers(chapter, exercise))):
+    for source in (cells[exercise.answer].source, *(answer.source(names) for answer in answers_of(chapter, exercise))):
         bring(source, exercise.answer)
     for name in sorted(_free(cells[exercise.test].source) & chapter.imported.keys()):
         exec(chapter.imported[name], space)
@@ -298,15 +302,19 @@ def _field(name: str, asked: _Asked, visible: str, given: dict, wrong: list, exe
         if letters is None:
             raise Unanswerable(f"{name} has no letters to choose from")
         return _texts({"name": name, "kind": "letters", "letters": letters}, _letters(expected), [_letters(x) for x in wrong])
-    expected = _plain(expected)
+    expected = plain(expected)
     if isinstance(expected, str):
         options = next((list(args) for args, _ in asked.all("is_one_of")), None)
-        if options is None or expected not in map(_plain, options):
+        if options is None or expected not in map(plain, options):
             raise Unanswerable(f"{name} has no options to choose from")
-        keys = [x if isinstance(x, str) else None for x in map(_plain, wrong)]
+        keys = [x if isinstance(x, str) else None for x in map(plain, wrong)]
         return _texts({"name": name, "kind": "choice", "options": options}, expected, keys)
     if isinstance(expected, list) and all(isinstance(x, str) for x in expected):
-        return _texts({"name": name, "kind": "words", **_options(name, visible, len(expected))}, _words(expected), [_words(_plain(x)) for x in wrong])
+        return _texts(
+            {"name": name, "kind": "words", **_options(name, visible, len(expected))},
+            _words(expected),
+            [_words(plain(x)) for x in wrong],
+        )
     if not _numbers(expected):
         raise Unanswerable(f"{name} is no number, text, list or formula")
     field = {"name": name, "kind": "numbers" if isinstance(expected, list) else "number"}
@@ -315,14 +323,14 @@ def _field(name: str, asked: _Asked, visible: str, given: dict, wrong: list, exe
     elif _conditions(name, visible):
         raise Unanswerable(f"{name} has conditions of its own")
     as_list = expected if isinstance(expected, list) else [expected]
-    bounds = [_accepted(x, how.get("atol", 0.0), how.get("rtol", 0.0)) for x in as_list]
-    values = [_plain(x) for x in wrong]
+    bounds = [accepted(x, how.get("atol", 0.0), how.get("rtol", 0.0)) for x in as_list]
+    values = [plain(x) for x in wrong]
     values = [x if _numbers(x) and isinstance(x, list) == isinstance(expected, list) else None for x in values]
     values = [x if x is None or isinstance(x, list) else [x] for x in values]
-    return _ranges(field, _box(bounds), values)
+    return ranges(field, box(bounds), values)
 
 
-def _plain(x):
+def plain(x):
     """A value as a text, a number or a list of these; anything else as it is."""
     from course.checks.comparing import simple
 
@@ -330,7 +338,9 @@ def _plain(x):
 
 
 def _numbers(x) -> bool:
-    return all(isinstance(y, int | float) and not isinstance(y, bool) and math.isfinite(y) for y in (x if isinstance(x, list) else [x]))
+    return all(
+        isinstance(y, int | float) and not isinstance(y, bool) and math.isfinite(y) for y in (x if isinstance(x, list) else [x])
+    )
 
 
 def _letters(x) -> str | None:
@@ -350,7 +360,7 @@ def _texts(field: dict, right: str, wrong: list[str | None]) -> tuple[dict, list
     return {**field, "classes": [{"key": key} for key in keys]}, places
 
 
-def _accepted(expected: float, atol: float, rtol: float) -> tuple[float, float]:
+def accepted(expected: float, atol: float, rtol: float) -> tuple[float, float]:
     """The least and the greatest float that `equals` accepts."""
     from course.checks.comparing import difference
 
@@ -365,12 +375,12 @@ def _accepted(expected: float, atol: float, rtol: float) -> tuple[float, float]:
     return (expected, expected) if atol == rtol == 0 else (end(-1), end(1))
 
 
-def _box(bounds: list[tuple[float, float]]) -> dict:
+def box(bounds: list[tuple[float, float]]) -> dict:
     return {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
 
 
-def _around(values: list[float], near: float) -> dict:
-    return _box([(x - near * abs(x), x + near * abs(x)) for x in values])
+def around(values: list[float], near: float) -> dict:
+    return box([(x - near * abs(x), x + near * abs(x)) for x in values])
 
 
 def _meet(a: dict, b: dict) -> bool:
@@ -379,21 +389,23 @@ def _meet(a: dict, b: dict) -> bool:
     )
 
 
-def _ranges(field: dict, right: dict, wrong: list[list | None], near: float = ALIKE, exact: float = EXACT) -> tuple[dict, list[int | None]]:
+def ranges(
+    field: dict, right: dict, wrong: list[list | None], near: float = ALIKE, exact: float = EXACT
+) -> tuple[dict, list[int | None]]:
     classes, values, places = [right], [None], []
     for value in wrong:
-        if value is None or _meet(_around(value, 0), right):
+        if value is None or _meet(around(value, 0), right):
             places.append(None if value is None else 0)
         elif value in values:
             places.append(values.index(value))
         else:
-            classes.append(_around(value, near))
+            classes.append(around(value, near))
             values.append(value)
             places.append(len(values) - 1)
     wide = list(classes)
     for i in range(1, len(classes)):  # two mistakes that are near each other: only the same to all digits counts
         if any(_meet(wide[i], other) for j, other in enumerate(wide) if j not in (0, i)):
-            classes[i] = _around(values[i], exact)
+            classes[i] = around(values[i], exact)
     return {**field, "classes": classes}, places
 
 
@@ -413,13 +425,27 @@ def _formula(name: str, asked: _Asked, wanted, given: dict, wrong: list, exercis
         except expressions.ExpressionError:
             found = None
         readable.append(found if found is not None and expressions.letters(found) <= set(letters) else None)
-    shown = [{"at": note["at"], "value": args[0], "within": note.get("atol", 0.0) + note.get("rtol", 0.0) * abs(args[0])} for args, note in asked.all("has_value")]
-    defined = {key: str(x) for key, x in given.items() if isinstance(x, sympy.Expr) and not x.is_Symbol and expressions.letters(x) <= set(letters)}
-    field = {"name": name, "kind": "formula", "letters": list(letters), "each": how.get("each", False), "defined": defined, "shown": shown}
+    shown = [
+        {"at": note["at"], "value": args[0], "within": note.get("atol", 0.0) + note.get("rtol", 0.0) * abs(args[0])}
+        for args, note in asked.all("has_value")
+    ]
+    defined = {
+        key: str(x)
+        for key, x in given.items()
+        if isinstance(x, sympy.Expr) and not x.is_Symbol and expressions.letters(x) <= set(letters)
+    }
+    field = {
+        "name": name,
+        "kind": "formula",
+        "letters": list(letters),
+        "each": how.get("each", False),
+        "defined": defined,
+        "shown": shown,
+    }
     points, values = _values(f"{exercise.id} {name}", letters, wanted, readable)
     field |= {"points": points, "steps": [STEP]}
     right, *others = values
-    return _ranges(field, _around(right, DIGITS), others, DIGITS, DIGITS)
+    return ranges(field, around(right, DIGITS), others, DIGITS, DIGITS)
 
 
 def _values(seed: str, letters: tuple[str, ...], wanted, wrong: list) -> tuple[list[dict], list[list[float] | None]]:
@@ -464,7 +490,7 @@ def _prediction(name: str, asked: _Asked, visible: str, space: dict) -> dict:
         raise Unanswerable(f"{name} is neither a number nor a choice")
     limits = [limit for condition, said in _conditions(name, visible) for limit in _limits(condition, name, said, space)]
     for (expected,), how in asked.all("equals"):
-        low, high = _accepted(expected, how.get("atol", 0.0), how.get("rtol", 0.0))
+        low, high = accepted(expected, how.get("atol", 0.0), how.get("rtol", 0.0))
         said = f"lies between {low:g} and {high:g}"
         limits += [_limit("value", "<=", high, said), _limit("minus", "<=", -low, said)]
     return {"name": name, "kind": "number", "limits": limits}
@@ -478,7 +504,11 @@ def _conditions(name: str, visible: str) -> list[tuple[ast.expr, str]]:
     """What a test cell refuses by an `if` of its own, with the words that it has for it."""
     found = []
     for node in ast.walk(ast.parse(visible)):
-        if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise) and any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node.test)):
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.body[0], ast.Raise)
+            and any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node.test))
+        ):
             words = [x.value for x in ast.walk(node.body[0]) if isinstance(x, ast.Constant) and isinstance(x.value, str)]
             found.append((node.test, words[0].rstrip(".")))
     return found
@@ -519,7 +549,11 @@ def _constant(node: ast.expr, space: dict) -> float:
 def _options(name: str, visible: str, length: int) -> dict:
     """The words of a list, as the visible part of the test cell names them: a set of which each is one, or a list of all."""
     for node in ast.walk(ast.parse(visible)):
-        if isinstance(node, ast.Set | ast.List) and node.elts and all(isinstance(x, ast.Constant) and isinstance(x.value, str) for x in node.elts):
+        if (
+            isinstance(node, ast.Set | ast.List)
+            and node.elts
+            and all(isinstance(x, ast.Constant) and isinstance(x.value, str) for x in node.elts)
+        ):
             options = sorted(x.value for x in node.elts)
             return {"options": options, "count": length, "once": isinstance(node, ast.List)}
     raise Unanswerable(f"{name} has no words to choose from")

@@ -3,6 +3,7 @@
 
 const progress = (() => {
   const KEY = "course-progress";
+  const HALF = 0.5; // of the sections, which who has read a chapter has seen at least
   const RANK = ["tried", "noted", "done", "right"]; // of what an exercise came to
   const empty = () => ({ form: KEY, chapters: {}, exercises: {}, last: null });
 
@@ -22,8 +23,8 @@ const progress = (() => {
     const clean = empty();
     for (const [stem, chapter] of Object.entries(told.chapters ?? {})) {
       if (!/^\w+$/.test(stem) || !chapter) continue;
-      const { title, read, count, at } = chapter;
-      clean.chapters[stem] = { title: String(title ?? stem), read: read === true, count: Number(count) || 0, at: at && { id: String(at.id), title: String(at.title) } };
+      const { title, read, count, at, seen } = chapter;
+      clean.chapters[stem] = { title: String(title ?? stem), read: read === true, count: Number(count) || 0, seen: Array.isArray(seen) ? seen.map(String) : [], at: at && { id: String(at.id), title: String(at.title) } };
     }
     for (const [id, exercise] of Object.entries(told.exercises ?? {}))
       if (RANK.includes(exercise?.state)) clean.exercises[id] = { state: exercise.state, chapter: String(exercise.chapter), given: exercise.given ?? null };
@@ -69,24 +70,28 @@ const progress = (() => {
   function follow() {
     const stem = here.content;
     const title = document.querySelector("h1").firstChild.textContent.trim();
+    const sections = [...document.querySelectorAll(".bd-article > section > section[id]")].filter((section) => section.querySelector("h2"));
     const note = (more) =>
       change((now) => {
         now.last = stem;
-        now.chapters[stem] = { read: false, ...now.chapters[stem], title, count: Number(here.dataset.exercises), ...more };
+        now.chapters[stem] = { read: false, seen: [], ...now.chapters[stem], title, count: Number(here.dataset.exercises) };
+        more(now.chapters[stem]);
       });
-    note({});
+    note(() => {});
     const seen = new IntersectionObserver(
       (entries) => {
-        const top = entries.find((entry) => entry.isIntersecting);
+        const top = entries.find((entry) => entry.isIntersecting)?.target;
         if (!top) return;
-        const heading = top.target.querySelector("h2");
-        note({ at: { id: top.target.id, title: heading.firstChild.textContent.trim() } });
+        note((chapter) => {
+          chapter.at = { id: top.id, title: top.querySelector("h2").firstChild.textContent.trim() };
+          if (!chapter.seen.includes(top.id)) chapter.seen.push(top.id);
+        });
       },
       { rootMargin: "-15% 0px -75% 0px" },
     );
-    for (const section of document.querySelectorAll(".bd-article > section > section[id]")) if (section.querySelector("h2")) seen.observe(section);
+    for (const section of sections) seen.observe(section);
     const end = new IntersectionObserver(([entry]) => {
-      if (entry.isIntersecting && scrollY > innerHeight) note({ read: true });
+      if (entry.isIntersecting) note((chapter) => (chapter.read ||= chapter.seen.length >= HALF * sections.length)); // a jump to the end reads nothing
     });
     end.observe(document.querySelector(".prev-next") ?? document.querySelector(".foot"));
   }
