@@ -457,10 +457,8 @@ def _values(seed: str, letters: tuple[str, ...], wanted, wrong: list) -> tuple[l
 
     def drawn(letter: str, low: float) -> float:
         symbol = assumed.get(letter)
-        if symbol is not None and symbol.is_integer:
-            size = draws.randint(2, 9)
-        else:
-            size = low + draws.randint(50, 950) / 1000
+        whole = symbol is not None and symbol.is_integer
+        size = draws.randint(2, 9) if whole else low + draws.randint(50, 950) / 1000
         return size if symbol is None or symbol.is_positive else size * draws.choice([-1, 1])
 
     def at(points, x):
