@@ -128,9 +128,9 @@ const progress = (() => {
     const chapters = Object.values(now.chapters);
     const read = chapters.filter((chapter) => chapter.read).length;
     const done = Object.values(now.exercises).filter(({ state }) => state !== "tried").length;
-    const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-    panel.querySelector(".progress-said").textContent = chapters.length
-      ? `${count(read, "chapter")} read, ${count(chapters.length - read, "other")} begun, ${count(done, "exercise")} done.`
+    const parts = [[read, "chapter", "read"], [chapters.length - read, "chapter", "begun"], [done, "exercise", "done"]].filter(([n]) => n);
+    panel.querySelector(".progress-said").textContent = parts.length
+      ? `${parts.map(([n, what, how]) => `${n} ${what}${n === 1 ? "" : "s"} ${how}`).join(", ")}.`
       : "Nothing yet: the chapters that you read and the exercises that you answer will be marked here.";
     const resume = panel.querySelector(".progress-resume");
     resume.replaceChildren();
@@ -188,6 +188,8 @@ const progress = (() => {
   if (kept) {
     if (here) follow();
     if (panel) managed();
+    if (panel && location.protocol === "file:" && /Firefox/.test(navigator.userAgent))
+      panel.querySelector(".progress-note").append(" Firefox keeps what a page from a disk notes for that page alone, and not for this one.");
     show();
     addEventListener("storage", show);
   } else if (panel) panel.hidden = true;

@@ -225,16 +225,11 @@ def test_an_answer_is_judged_by_keyboard_and_kept(reader, book, tmp_path):
     assert form.locator("output a").get_attribute("href").startswith("#")
     assert page.locator(form.locator("output a").get_attribute("href")).count() == 1
     assert form.locator("output").get_attribute("aria-live") == "polite"
-    form.get_by_label("ratio").fill("22500 / 11175 - 0.0266")
+    form.get_by_label("ratio").fill("22500 / 11175")
     assert form.locator("output").inner_text() == ""
     form.get_by_label("ratio").fill("two")
     form.get_by_label("ratio").press("Enter")
     assert "two" in verdict_of(page, "ch01.pairs") and form.get_by_label("ratio").get_attribute("aria-invalid") == "true"
-    form.get_by_label("ratio").fill("22500 / 11325 * 2.0067")
-    form.get_by_label("ratio").press("Enter")
-    page.locator(
-        'form[data-exercise="ch01.pairs"] output[data-state="right"], form[data-exercise="ch01.pairs"] output[data-state="wrong"]'
-    ).wait_for()
     choice = page.locator('form[data-exercise="ch01.serial"]')
     choice.get_by_label("b", exact=True).check()
     choice.get_by_role("button").click()
@@ -243,10 +238,8 @@ def test_an_answer_is_judged_by_keyboard_and_kept(reader, book, tmp_path):
     assert page.locator("#exercise-ch01-serial .answer-state").inner_text() == "✓ right"
     assert page.locator('form[data-exercise="ch01.serial"]').get_by_label("b", exact=True).is_checked()
     page.goto(f"{book.as_uri()}/index.html")
-    page.evaluate("document.querySelector('article').insertAdjacentHTML('beforeend', '<p data-chapter=\"ch01_overview\">x</p>')")
-    page.reload()
     panel = page.locator(".progress")
-    assert "1 other begun" in panel.inner_text() or "1 begun" in panel.inner_text()
+    assert "1 chapter begun, 1 exercise done." in panel.inner_text()
     with page.expect_download() as download:
         panel.get_by_role("button", name="Export").click()
     download.value.save_as(tmp_path / "progress.json")
