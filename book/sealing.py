@@ -15,13 +15,14 @@ the notebook, by hidden tests; the page's verdict gives no points.
 
 import ast
 import builtins
+import contextlib
 import hashlib
+import io
 import json
 import math
 import random
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -109,9 +110,12 @@ def seal(chapter: Chapter, exercises: list[Exercise], rounds: int = ROUNDS) -> d
     found, open_ones = {}, []
     for exercise in exercises:
         try:
-            open_ones.append({"rounds": rounds, **understood(chapter, exercise)})
+            with contextlib.redirect_stdout(io.StringIO()):  # what cells print
+                open_ones.append({"rounds": rounds, **understood(chapter, exercise)})
         except Unanswerable as why:
             found[exercise.id] = {"why": str(why)}
+        except Exception as error:  # of a cell or an answer that does not run alone, in a chapter that is being written
+            found[exercise.id] = {"why": f"{type(error).__name__}: {error}"}
     done = subprocess.run([find("node"), SCRIPT], input=json.dumps(open_ones), capture_output=True, text=True, check=True).stdout
     return found | {one["id"]: one for one in json.loads(done)}
 
@@ -156,7 +160,7 @@ class _Listening:
     def exercise(self, id, points, without=()):
         return self
 
-    @contextmanager
+    @contextlib.contextmanager
     def part(self, name, points=0):
         self.parts.append((points, []))
         self.worth = points
@@ -559,9 +563,13 @@ def _options(name: str, visible: str, length: int) -> dict:
 
 def main() -> int:
     """The command: `make answers`."""
-    for chapter in find_chapters(ROOT):
+    chapters = find_chapters(ROOT)
+    for path in (ROOT / FOLDER).glob("*.json"):
+        if path.stem not in {chapter.stem for chapter in chapters}:
+            path.unlink()
+    for chapter in chapters:
         if write(chapter):
-            print(chapter.root / FOLDER / f"{chapter.stem}.json")
+            print(FOLDER / f"{chapter.stem}.json")
     return 0
 
 
