@@ -39,7 +39,7 @@ function curve(d, n, box) {
   const width = Math.min(EDGE, 6 / Math.sqrt(d)); // where the curve is worth its points
   const inner = Array.from({ length: 161 }, (_, k) => (width * (k - 80)) / 80);
   const cosines = width < EDGE ? [-EDGE, ...inner, EDGE] : inner;
-  frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]), { colour: "query" });
+  frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]));
   const bound = chanceCosine(d, n);
   if (bound < 1) {
     frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "wrong", dash: "5 4" });
@@ -49,36 +49,41 @@ function curve(d, n, box) {
   return frame;
 }
 
-// Sliders move on powers of ten.
-const rounded = (power) => {
-  const x = 10 ** power;
-  return x < 20 ? Math.round(x) : Number(x.toPrecision(2));
-};
+// What the sliders stop at: all to 10, then `each` a decade in two digits.
+function stops(first, last, each) {
+  const all = new Set();
+  for (let power = 0; 10 ** power <= last; power += 1 / each) {
+    const x = Math.round(10 ** power);
+    all.add(x < 100 ? x : Number(x.toPrecision(2)));
+  }
+  for (let x = first; x <= 10; x++) all.add(x);
+  return [...all].filter((x) => x >= first).sort((a, b) => a - b);
+}
 
 export default {
   render({ model, el }) {
     const put = connect(model, el, ["dimension", "candidates"], draw);
     const now = () => [model.get("dimension"), model.get("candidates")];
-    const grouped = (power) => rounded(power).toLocaleString("en");
+    const grouped = (x) => x.toLocaleString("en");
     const size = slider({
-      label: "dimension d", min: 0.3, max: 4, step: 0.01, value: Math.log10(now()[0]), format: grouped, colour: "query",
-      onInput: (power) => put({ dimension: Math.max(2, rounded(power)) }),
+      label: "dimension d", values: stops(2, 10000, 20), value: now()[0], format: grouped, colour: "one",
+      onInput: (dimension) => put({ dimension }),
     });
     const many = slider({
-      label: "candidates n", min: 0, max: 6, step: 0.05, value: Math.log10(now()[1]), format: grouped, colour: "wrong",
-      onInput: (power) => put({ candidates: rounded(power) }),
+      label: "candidates n", values: stops(1, 1000000, 10), value: now()[1], format: grouped, colour: "wrong",
+      onInput: (candidates) => put({ candidates }),
     });
     const figure = drawing("", (width) => [300, curve(...now(), [44, 30, width - 60, 215])]);
     const told = sentence();
     function draw() {
       const [d, n] = now();
-      size.set(Math.log10(d));
-      many.set(Math.log10(n));
+      size.set(d);
+      many.set(n);
       figure.redraw();
       figure.describe(`The density of the cosine of two random directions, and the bound for the best of n candidates. ${said(d, n)}`);
       told.say(said(d, n));
     }
-    el.append(size, many, figure, told);
+    el.append(figure, size, many, told);
     draw();
   },
 };
