@@ -290,7 +290,7 @@ function ticks(from, to, count = 5) {
 // Axes over x: [from, to] and y: [from, to] inside box: [left, top, width, height], without room for labels.
 // A node to append, with methods in the units of the data; each returns the node that it drew; at(x, y) gives pixels, of(px, py) data.
 function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = "", xTicks = ticks(...x), yTicks = ticks(...y, 4), ...how }) {
-  const { format = String } = how;
+  const { format = String, xFormat = format, yFormat = format } = how;
   const node = svg("g");
   const at = (a, b) => [left + ((a - x[0]) / (x[1] - x[0])) * width, top + height - ((b - y[0]) / (y[1] - y[0])) * height];
   const add = (child) => (node.append(child), child);
@@ -298,9 +298,9 @@ function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = ""
   for (const t of yTicks) {
     const [, v] = at(0, t);
     add(svg("line", { x1: left, x2: left + width, y1: v, y2: v, class: "course-grid" }));
-    add(text(left - 6, v + 4, format(t).replace("-", "−"), { "text-anchor": "end" }));
+    add(text(left - 6, v + 4, yFormat(t).replace("-", "−"), { "text-anchor": "end" }));
   }
-  for (const t of xTicks) add(text(at(t, 0)[0], top + height + 17, format(t).replace("-", "−"), { "text-anchor": "middle" }));
+  for (const t of xTicks) add(text(at(t, 0)[0], top + height + 17, xFormat(t).replace("-", "−"), { "text-anchor": "middle" }));
   add(svg("line", { x1: left, x2: left + width, y1: top + height, y2: top + height, class: "course-axis" }));
   if (xLabel) add(text(left + width, top + height + 34, xLabel, { "text-anchor": "end" }));
   if (yLabel) add(text(left, top - 10, yLabel));

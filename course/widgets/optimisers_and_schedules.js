@@ -90,15 +90,14 @@ function plane(state, step, box) {
 }
 
 function overSteps(state, step, box) {
-  const frame = chart({ x: [0, STEPS], y: [-10, 2], box, yTicks: [-8, -4, 0], format: (t) => (t <= 0 && t % 4 === 0 ? power(t) : t), xTicks: [], xLabel: "step", yLabel: "loss / first loss" });
-  for (const t of [0, 20, 40, 60]) frame.append(text(frame.at(t, 0)[0], box[1] + box[3] + 17, t, { "text-anchor": "middle" }));
+  const frame = chart({ x: [0, STEPS], y: [-10, 2], box, yTicks: [-8, -4, 0], yFormat: (t) => power(t), xLabel: "step", yLabel: "loss / first loss" });
   frame.line([[step, -10], [step, 2]], { colour: null, width: 1 });
   RUNNERS.forEach(([rule, name, colour], k) => {
     const powers = lossesOf(pathOf(rule, state), state.angle).map((x, t) => [t, Math.log10(Math.max(x, 1e-30))]);
     const inside = powers.filter(([, p]) => p <= 2).map(([t, p]) => [t, Math.max(p, -10)]);
     frame.line(inside, { colour, dash: [undefined, "7 3", "2 3"][k] });
     if (inside[step]) frame.dot(...inside[step], { colour });
-    frame.note(2, -7.2 - k, name, { style: `fill: var(--${colour})`, class: "course-strong" });
+    frame.append(text(box[0] + 8, box[1] + box[3] - 40 + 16 * k, name, { style: `fill: var(--${colour})`, class: "course-strong" }));
   });
   return frame;
 }

@@ -17,27 +17,31 @@ function said(depth, gain, width) {
 }
 
 const NETWORKS = 12;
-const NORMALS = normals(4096);
+const next = (state) => (48271 * state) % 2147483647; // Park and Miller's generator
+const SUMS = squaresOfReLU(65536);
 
-// Standard normal numbers by Box and Muller, from Park and Miller's generator.
-function normals(count, seed = 1) {
-  let state = seed;
-  const next = () => (state = (48271 * state) % 2147483647) / 2147483647;
-  return Array.from({ length: count }, () => Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next()));
+// Sums of the first k of `count` squares of ReLU of standard normal numbers, by Box and Muller.
+function squaresOfReLU(count) {
+  const sums = [0];
+  for (let [k, u] = [0, 1]; k < count; k++) {
+    u = next(u);
+    const v = next(u);
+    const normal = Math.sqrt(-2 * Math.log(u / 2147483647)) * Math.cos((2 * Math.PI * v) / 2147483647);
+    sums.push(sums[k] + Math.max(normal, 0) ** 2);
+    u = next(v);
+  }
+  return sums;
 }
 
 // log10 of the mean square after each layer of one random network. Whatever the signal is, the next layer's sums are independent
 // normal numbers with the variance gain² · 2 times its mean square, so that no matrix is needed.
 function network(seed, gain, width) {
-  const [{ length }, path] = [NORMALS, [0]];
+  const path = [0];
   let state = seed;
   for (let layer = 1; layer <= 100; layer++) {
-    let sum = 0;
-    for (let i = 0; i < width; i++) {
-      state = (48271 * state) % 2147483647;
-      sum += Math.max(NORMALS[state % length], 0) ** 2;
-    }
-    path.push(path[layer - 1] + Math.log10((2 * gain * gain * sum) / width));
+    state = next(state);
+    const from = state % (SUMS.length - width);
+    path.push(path[layer - 1] + Math.log10((2 * gain * gain * (SUMS[from + width] - SUMS[from])) / width));
   }
   return path;
 }
@@ -45,11 +49,8 @@ function network(seed, gain, width) {
 function curves(depth, gain, width, seed, box, onDepth) {
   const most = Math.max(...spread(100, gain, width).map(Math.abs));
   const top = [1, 2, 3, 6, 10, 15, 20, 32].find((y) => y >= most) ?? 32;
-  const frame = chart({ x: [0, 100], y: [-top, top], box, format: (t) => t, yTicks: [], xLabel: "layers", yLabel: "mean square of the signal" });
-  for (const t of ticks(-top, top, 4).filter(Number.isInteger)) {
-    const [x, y] = frame.at(0, t);
-    frame.append(svg("line", { x1: x, x2: x + box[2], y1: y, y2: y, class: "course-grid" }), text(x - 6, y + 4, power(t), { "text-anchor": "end" }));
-  }
+  const yTicks = ticks(-top, top, 4).filter(Number.isInteger);
+  const frame = chart({ x: [0, 100], y: [-top, top], box, yFormat: (t) => power(t), yTicks, xLabel: "layers", yLabel: "mean square of the signal" });
   const inside = (path) => path.filter(([, y]) => Math.abs(y) <= top);
   const layers = Array.from({ length: 101 }, (_, l) => l);
   for (let k = 1; k <= NETWORKS; k++) {

@@ -49,7 +49,7 @@ function bars(scores, tau, box, onScore) {
     for (const [name, value] of Object.entries({ fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3" })) before.setAttribute(name, value);
     const [x, y] = frame.at(i, Math.max(p, plain[i]));
     const bottom = frame.at(i, 0)[1];
-    frame.append(text(x, y - 13, number(p, 3), { "text-anchor": "middle", class: "course-strong" }));
+    frame.append(text(x, y - 15, number(p, box[2] < 160 ? 2 : 3), { "text-anchor": "middle", class: "course-strong" }));
     frame.append(text(x, bottom + 17, box[2] < 160 ? NAMES[i] : `${NAMES[i]}: ${number(scores[i], 1)}`, { "text-anchor": "middle" }));
     frame.append(handle({
       x, y: frame.at(i, p)[1], colour: "one", label: `top of bar ${NAMES[i]}`, value: scores[i], min: -LIMIT, max: LIMIT, said: `probability ${number(p, 3)}`,
@@ -101,7 +101,7 @@ export default {
     const figure = drawing("", (width) => {
       const { scores, tau } = now();
       const narrow = width < 520; // both side by side even there, so that they stay in view
-      const [first, gap] = [(narrow ? 0.46 : 0.42) * width, narrow ? 44 : 64];
+      const [first, gap] = [(narrow ? 0.52 : 0.42) * width, narrow ? 40 : 64];
       const second = width - first;
       return [
         240,
