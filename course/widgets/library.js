@@ -12,6 +12,7 @@
 //   handle({ x, y, label, value, said, onMove, onStep })   a dot to drag, and by its label to move with the arrow keys
 //   sentence()                        the live text alternative; say(text) replaces it once the hand rests
 //   row(...nodes)                     controls side by side, as many as fit
+//   part(...nodes)                    a part of a widget that has several, its drawing first
 //   element, svg, text, number, power, scientific, clamp, softmax         small change
 //
 // A module: read the state, draw it, say it; the numbers come from functions of their own, which the tests
@@ -54,6 +55,11 @@ function text(x, y, content, attributes = {}) {
 
 function row(...nodes) {
   return element("div", { class: "course-row" }, ...nodes);
+}
+
+// A part of a widget that has several: its drawing, its controls and what it says.
+function part(...nodes) {
+  return element("div", { class: "course-part" }, ...nodes);
 }
 
 // A number with fixed decimals, a true minus and no negative zero.

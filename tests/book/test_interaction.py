@@ -210,7 +210,7 @@ def test_clocks_by_touch(phone, address):
 def says(host, twin):
     """The widget says what its Python twin says, and says it of its drawing, too."""
     expect(host.locator(".course-said")).to_have_text(twin.describe())
-    return host.get_by_role("img").get_attribute("aria-label")
+    return host.locator(".course-drawing").last.get_attribute("aria-label")
 
 
 def check_words(host, twin):
