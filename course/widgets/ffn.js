@@ -55,7 +55,7 @@ function memory(point, name, width, onMove) {
   const narrow = width < 520;
   const side = Math.min(200, narrow ? width / 2 - 24 : width / 3 - 40);
   const [ink, strong] = [["two", "three"], { class: "course-strong" }];
-  const quiet = { xTicks: [], yTicks: [] };
+  const quiet = { xTicks: [], yTicks: [], axis: false };
   const keys = chart({ x: [-REACH - 0.2, REACH + 0.2], y: [-REACH - 0.2, REACH + 0.2], box: [4, 30, side, side], yLabel: "input x and keys", ...quiet });
   KEYS.forEach((k, i) => {
     keys.arrow([0, 0], k, { colour: ink[0], width: 1.5 + Math.min(Math.abs(strengths[i]), 4) });
@@ -67,8 +67,8 @@ function memory(point, name, width, onMove) {
     x: px, y: py, colour: "one", label: "input x", value: point[0], min: -REACH, max: REACH, said: `(${point.map((c) => number(c, 1)).join(", ")})`,
     onMove: (...at) => to(keys.of(...at)), onStep: (right, up) => to([point[0] + right / 10, point[1] + up / 10]),
   }));
-  const [left, top, room] = narrow ? [0, side + 48, width] : [side + 40, 30, side];
-  const bars = svg("g", {}, text(left, top - 10, `how strongly a key answers: ${name}(k · x)`.slice(0, narrow ? 99 : 60)));
+  const [left, top, room] = narrow ? [0, side + 66, width] : [side + 40, 30, side];
+  const bars = svg("g", {}, text(left, top - 10, `each key's answer, f(k · x)`));
   strengths.forEach((m, i) => {
     const y = top + 8 + i * 34;
     const zero = left + 30 + 0.12 * (room - 90);
@@ -80,7 +80,7 @@ function memory(point, name, width, onMove) {
   const most = Math.max(2, ...points.flat().map(Math.abs)) * 1.15;
   const sum = chart({ x: [-most, most], y: [-most, most], box: [narrow ? side + 36 : 2 * side + 76, 30, side, side], yLabel: "output: values, added", ...quiet });
   steps.forEach((step, i) => {
-    if (Math.hypot(...step) < 0.01 * most) return;
+    if (Math.hypot(...step) < 0.06 * most) return;
     sum.arrow(points[i], points[i + 1], { colour: ink[1] });
     sum.note(...points[i].map((c, e) => (c + points[i + 1][e]) / 2), `v${i + 1}`, { dx: 5, dy: -4 });
   });

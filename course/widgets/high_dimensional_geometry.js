@@ -51,13 +51,10 @@ function curve(d, n, box) {
 
 // What the sliders stop at: all to 10, then `each` a decade in two digits.
 function stops(first, last, each) {
-  const all = new Set();
-  for (let power = 0; 10 ** power <= last; power += 1 / each) {
-    const x = Math.round(10 ** power);
-    all.add(x < 100 ? x : Number(x.toPrecision(2)));
-  }
-  for (let x = first; x <= 10; x++) all.add(x);
-  return [...all].filter((x) => x >= first).sort((a, b) => a - b);
+  const decades = Math.round(Math.log10(last)) * each;
+  const grown = Array.from({ length: decades + 1 }, (_, k) => Number((10 ** (k / each)).toPrecision(2))).map(Math.round);
+  const all = new Set([...Array.from({ length: 11 - first }, (_, k) => first + k), ...grown.filter((x) => x >= first)]);
+  return [...all].sort((a, b) => a - b);
 }
 
 export default {

@@ -75,7 +75,7 @@ function power(exponent, base = 10) {
 // A positive number in two digits: 0.13, 42, and beyond 0.01 and 10,000 as 1.3 × 10⁻⁹.
 function scientific(x) {
   const [digits, exponent] = x.toExponential(1).split("e").map(Number);
-  if (exponent < -2 || exponent > 3) return `${digits.toFixed(1)} × ${power(exponent)}`;
+  if (exponent < -2 || exponent > 3) return `${digits.toFixed(1)}\u00a0×\u00a0${power(exponent)}`; // one word, which no line breaks
   return (digits * 10 ** exponent).toFixed(Math.max(1 - exponent, 0));
 }
 
@@ -296,7 +296,7 @@ function ticks(from, to, count = 5) {
 // Axes over x: [from, to] and y: [from, to] inside box: [left, top, width, height], without room for labels.
 // A node to append, with methods in the units of the data; each returns the node that it drew; at(x, y) gives pixels, of(px, py) data.
 function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = "", xTicks = ticks(...x), yTicks = ticks(...y, 4), ...how }) {
-  const { format = String, xFormat = format, yFormat = format } = how;
+  const { format = String, xFormat = format, yFormat = format, axis = true } = how;
   const node = svg("g");
   const at = (a, b) => [left + ((a - x[0]) / (x[1] - x[0])) * width, top + height - ((b - y[0]) / (y[1] - y[0])) * height];
   const add = (child) => (node.append(child), child);
@@ -307,7 +307,7 @@ function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = ""
     add(text(left - 6, v + 4, yFormat(t).replace("-", "−"), { "text-anchor": "end" }));
   }
   for (const t of xTicks) add(text(at(t, 0)[0], top + height + 17, xFormat(t).replace("-", "−"), { "text-anchor": "middle" }));
-  add(svg("line", { x1: left, x2: left + width, y1: top + height, y2: top + height, class: "course-axis" }));
+  if (axis) add(svg("line", { x1: left, x2: left + width, y1: top + height, y2: top + height, class: "course-axis" }));
   if (xLabel) add(text(left + width, top + height + 34, xLabel, { "text-anchor": "end" }));
   if (yLabel) add(text(left, top - 10, yLabel));
   return Object.assign(node, {

@@ -59,7 +59,7 @@ function box(name, [x, y], [value, slope], step) {
   const [found, fresh] = [AT[name] <= step, AT[name] === step];
   const middle = { "text-anchor": "middle" };
   return svg("g", {},
-    svg("rect", { ...frame, class: "course-box", style: fresh && "stroke: var(--two); stroke-width: 2.5" }),
+    svg("rect", { ...frame, fill: "none", class: "course-box", style: fresh && "stroke: var(--two); stroke-width: 2.5" }),
     found ? svg("path", { d: `M${x - width / 2} ${y + 11}h${width}v${height / 2 - 18}q0 7 -7 7h${14 - width}q-7 0 -7 -7z`, fill: "var(--two)", "fill-opacity": 0.18 }) : "",
     text(x, y - 15, NAMES[name], middle),
     text(x, y + 4, number(value, 3), { ...middle, class: "course-strong" }),
