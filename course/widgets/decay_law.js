@@ -94,7 +94,7 @@ function picture(state, box, onMove) {
   const frame = chart({
     x: [u(1), u(test.length - 1)], y, box,
     xTicks: logX(axes) ? [0, 1, 2] : ticks(1, test.length - 1), yTicks: logY(axes) ? ticks(...y, 4).filter(Number.isInteger) : ticks(...y, 4),
-    format: (t) => (logY(axes) && t < 0 ? `10^${t}` : logX(axes) && t >= 0 ? String(10 ** t) : String(t)),
+    format: (t) => (logY(axes) && t < 0 ? power(t) : logX(axes) && t >= 0 ? String(10 ** t) : String(t)),
     xLabel: "distance in tokens", yLabel: logY(axes) ? "mean weight" : "mean weight, %",
   });
   frame.line(seen.map((w, i) => [u(i + 1), v(w)]), { colour: "residual", width: 4 });

@@ -27,7 +27,7 @@ function scale(models, name) {
 function short(value) {
   if (typeof value !== "number") return String(value).replaceAll("_", " ");
   const power = Math.log10(value);
-  return value >= 1e4 && Math.abs(power - Math.round(power)) < 1e-9 ? `10^${Math.round(power)}` : String(value);
+  return value >= 1e4 && Math.abs(power - Math.round(power)) < 1e-9 ? power(Math.round(exponent)) : String(value);
 }
 
 // The models whose dots lie in a brush of shares [left, right, bottom, top] of the frame.

@@ -85,7 +85,7 @@ export default {
   render({ model, el }) {
     const put = connect(model, el, NAMES, draw);
     const now = () => Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
-    const table = { words: model.get("words"), followers: model.get("followers") };
+    const table = JSON.parse(model.get("table"));
     const write = (prompt) => put({ prompt, ...comes(prompt, table) });
     const typed = field({ label: "Prompt", value: now().prompt, rows: 2, onInput: write });
     const moves = buttons(

@@ -63,22 +63,22 @@ class Filters(Widget):
     prompt = traitlets.Unicode("She was").tag(sync=True)
     tokens = traitlets.List(traitlets.Unicode(), minlen=10, maxlen=10).tag(sync=True)
     logits = traitlets.List(traitlets.CFloat(min=-8, max=8), minlen=10, maxlen=10).tag(sync=True)
-    words = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    followers = traitlets.List().tag(sync=True)
+    table = traitlets.Unicode().tag(sync=True)  # JSON of `followers`, as one line of a notebook
     tau = traitlets.Float(1.0, min=0.2, max=4.0).tag(sync=True)
     top_p = traitlets.Float(0.9, min=0.05, max=1.0).tag(sync=True)
     min_p = traitlets.Float(0.0, min=0.0, max=1.0).tag(sync=True)
     last = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, **given):
-        table = json.loads(KEPT.read_text(encoding="utf-8"))
+        kept = KEPT.read_text(encoding="utf-8").strip()
+        table = json.loads(kept)
         words = table["words"]
         ending = (re.findall(r"[A-Za-z]+(?:['’][a-z]+)?|[.!?]", given.get("prompt", "She was")) or [""])[-1]
         ending = "." if ending in "!?" else ending
         known = [word for word in (ending, ending.lower()) if word in words[: len(table["followers"])]]
         row = table["followers"][words.index(known[0]) if known else 0]
         next_ = {"tokens": [words[i] for i, _ in row], "logits": [thousandths / 1000 for _, thousandths in row]}
-        super().__init__(**(table | next_ | given))
+        super().__init__(**({"table": kept} | next_ | given))
 
     def drawn(self) -> torch.Tensor:
         """The probabilities (10,) of what is drawn from, 0 for what is filtered out."""

@@ -88,3 +88,12 @@ def test_colours_are_seen_on_light_and_dark_pages(name):
     assert contrast(plots.COLOURS[name], "#FFFFFF") >= 3
     assert contrast(plots.COLOURS[name], "#14171C") >= 3
     assert contrast(plots.DARK[name], "#14171C") >= 4.5
+
+
+@needs_node
+def test_powers_of_ten_are_written_by_both_sides_alike(tmp_path):
+    given = [1e-30, 0.0099, 0.01, 0.013, 0.5, 1, 9.96, 42, 999.9, 9999, 10_000, 6.3e23]
+    shown = answer(tmp_path, f"console.log(JSON.stringify({given}.map(scientific)));")
+    assert shown == [widgets.scientific(x) for x in given]
+    assert shown[:4] == ["1.0\u00a0×\u00a010⁻³⁰", "9.9\u00a0×\u00a010⁻³", "0.010", "0.013"] and shown[5:8] == ["1.0", "10", "42"]
+    assert answer(tmp_path, "console.log(JSON.stringify([power(-3), power(9, 2)]));") == ["10⁻³", "2⁹"]
