@@ -8,7 +8,7 @@ const AXES = {
 };
 const LOGARITHMIC = ["theta", "T", "n_layers", "d_model", "tokens"];
 const SETTINGS = ["text", "theta", "T", "n_layers", "d_model", "n_heads", "position", "mark", "tokens", "rate"];
-const HUES = ["query", "wrong", "value", "weights", "key", "right", "residual"];
+const HUES = ["one", "two", "three", "four", "right", "wrong"];
 const SIDES = { left: 0, right: 1, bottom: 2, top: 3 };
 
 // Where a column's values stand: a function from value to place, the ends, and ticks with their names.
@@ -26,8 +26,8 @@ function scale(models, name) {
 
 function short(value) {
   if (typeof value !== "number") return String(value).replaceAll("_", " ");
-  const power = Math.log10(value);
-  return value >= 1e4 && Math.abs(power - Math.round(power)) < 1e-9 ? power(Math.round(exponent)) : String(value);
+  const exponent = Math.log10(value);
+  return value >= 1e4 && Math.abs(exponent - Math.round(exponent)) < 1e-9 ? power(Math.round(exponent)) : String(value);
 }
 
 // The models whose dots lie in a brush of shares [left, right, bottom, top] of the frame.
@@ -76,12 +76,12 @@ function plot(state, box) {
   }
   const [left, right, bottom, top] = state.brush;
   const [l, t, w, h] = box;
-  frame.append(svg("rect", { x: l + left * w, y: t + (1 - top) * h, width: Math.max(0, right - left) * w, height: Math.max(0, top - bottom) * h, fill: "var(--residual)", "fill-opacity": 0.15 }));
+  frame.append(svg("rect", { x: l + left * w, y: t + (1 - top) * h, width: Math.max(0, right - left) * w, height: Math.max(0, top - bottom) * h, fill: "currentColor", "fill-opacity": 0.1 }));
   const kinds = [...scale(state.models, state.colour).names.values()];
   const inside = new Set(brushed(state));
   for (const model of state.models) {
     const dot = frame.dot(across.place(model[state.x]), up.place(model[state.y]), { colour: HUES[kinds.indexOf(short(model[state.colour])) % HUES.length], r: 4.5 });
-    if (kinds.indexOf(short(model[state.colour])) >= HUES.length) dot.setAttribute("fill", "none"); // an eighth kind is a ring
+    if (kinds.indexOf(short(model[state.colour])) >= HUES.length) dot.setAttribute("fill", "none"); // a seventh kind is a ring
     dot.setAttribute("opacity", inside.has(model) ? 0.9 : 0.2);
     dot.append(svg("title", {}, `${SETTINGS.map((name) => `${name} ${model[name]}`).join(", ")}, seed ${model.seed}: γ ${number(model.gamma)}`));
   }

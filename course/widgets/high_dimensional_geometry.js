@@ -42,7 +42,7 @@ function curve(d, n, box) {
   frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]));
   const bound = chanceCosine(d, n);
   if (bound < 1) {
-    frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "wrong", dash: "5 4" });
+    frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "two", dash: "5 4" });
     const room = bound < 0.5;
     frame.note(bound, 0.93 * top, "best of n", { "text-anchor": room ? "start" : "end", dx: room ? 4 : -4 });
   }
@@ -67,7 +67,7 @@ export default {
       onInput: (dimension) => put({ dimension }),
     });
     const many = slider({
-      label: "candidates n", values: stops(1, 1000000, 10), value: now()[1], format: grouped, colour: "wrong",
+      label: "candidates n", values: stops(1, 1000000, 10), value: now()[1], format: grouped, colour: "two",
       onInput: (candidates) => put({ candidates }),
     });
     const figure = drawing("", (width) => [300, curve(...now(), [44, 30, width - 60, 215])]);
