@@ -31,7 +31,9 @@ def scientific(x: float) -> str:
     digits, exponent = (float(part) for part in f"{x:.1e}".split("e"))
     if -2 <= exponent <= 3:
         return f"{digits * 10**exponent:.{max(1 - int(exponent), 0)}f}"
-    return f"{digits:.1f}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits:.1f}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10" + str(int(exponent)).translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
 
 
 class Widget(anywidget.AnyWidget):

@@ -1,5 +1,6 @@
 """A prompt, the ten words that follow its last one in Jane Austen, a temperature and two filters: what is drawn from."""
 
+import itertools
 import json
 import math
 import re
@@ -28,7 +29,7 @@ def followers() -> dict:
     found = re.findall(r"[A-Za-z]+(?:['’][a-z]+)?|[.!?]", read("austen"))
     written = Counter(found)
     text = ["." if word in "!?" else word if written[word] >= written[word.lower()] else word.lower() for word in found]
-    pairs, counts = Counter(zip(text, text[1:], strict=False)), Counter(text)
+    pairs, counts = Counter(itertools.pairwise(text)), Counter(text)
     top = ["", *(word for word, _ in counts.most_common(WORDS))]
     after = {word: Counter() for word in top}
     for (one, other), n in pairs.items():
@@ -38,7 +39,8 @@ def followers() -> dict:
     words = list(dict.fromkeys([*top, *(other for word in top for other, _ in after[word].most_common(SHOWN))]))
     place = {word: i for i, word in enumerate(words)}
     table = [
-        [[place[other], round(1000 * math.log(n / after[word].total()))] for other, n in after[word].most_common(SHOWN)] for word in top
+        [[place[other], round(1000 * math.log(n / after[word].total()))] for other, n in after[word].most_common(SHOWN)]
+        for word in top
     ]
     return {"words": words, "followers": table}
 

@@ -9,9 +9,8 @@ import traitlets
 from course.attention_maps import all_maps
 from course.checkpoint import load_gpt
 from course.data import HERE as DATA
-from course.tokens import bpe_encode, vocabulary
-
 from course.multi_head import mha_cost
+from course.tokens import bpe_encode, vocabulary
 from course.widgets import Widget, esm
 
 __all__ = ["D_MODEL", "KEPT", "TEXT", "HeadCount", "head_maps"]

@@ -1,6 +1,5 @@
 """All widgets of the book on one page in Chromium, without the book: every slider goes its whole way, dots move by all means."""
 
-import json
 import re
 
 import pytest
@@ -64,7 +63,7 @@ def pages(browser, tmp_path_factory):
     path = tmp_path_factory.mktemp("widgets") / "page.html"
     path.write_text(
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">{head}'
-        f'<main>{body}</main><script type="module">{script}</script></html>',
+        f'<main class="bd-article"><section><section>{body}</section></section></main><script type="module">{script}</script></html>',
         encoding="utf-8",
     )
     opened = []
@@ -88,12 +87,96 @@ def host(page, module: str):
     return page.locator(f'.course-widget-host[data-module="{module}"]')
 
 
-def state(page, module: str) -> dict:
-    return json.loads(host(page, module).locator("script").text_content())["state"]
-
-
 def test_every_slider_goes_from_one_end_to_the_other(pages):
     page, told = pages(1280)
     assert page.evaluate(PRESSES, HELD) == [] and told == []
-    text = page.evaluate("document.body.innerText + [...document.querySelectorAll('[aria-label]')].map((x) => x.ariaLabel).join(' ')")
+    text = page.evaluate(
+        "document.body.innerText + [...document.querySelectorAll('[aria-label]')].map((x) => x.ariaLabel).join(' ')"
+    )
     assert re.findall(r"\S*\d\^[\d{+−-]\S*", text) == []  # a power is written as one
+
+
+# Each dot that can be dragged: its widget and its label.
+DOTS = [
+    ("vectors_matrices_shapes", "tip of u"),
+    ("gradients_and_descent", "start, on the parabola"),
+    ("softmax_and_cross_entropy", "temperature, on the curve"),
+    ("softmax_and_cross_entropy", "top of bar a"),
+    ("signals_through_depth", "depth, on the line"),
+    ("overview", "token"),
+    ("attention", "tip of k2"),
+    ("ffn", "input x"),
+    ("ffn", "x, on the curve"),
+    ("position_rope", "distance, on the curve"),
+    ("training", "model size N"),
+]
+
+
+@pytest.mark.parametrize("by", ["mouse", "finger"])
+def test_dots_move_by_mouse_finger_and_keyboard(pages, by):
+    page, told = pages(1280) if by == "mouse" else pages(390, has_touch=True, is_mobile=True)
+    for module, label in DOTS:
+        dot = host(page, module).get_by_role("slider", name=label, exact=True)
+        dot.scroll_into_view_if_needed()
+        before = dot.get_attribute("aria-valuetext")
+        dot.press("ArrowLeft")
+        stepped = dot.get_attribute("aria-valuetext")
+        assert stepped != before, f"{module}, {label}: no key moves it"
+        focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert focused == label, f"{module}, {label}: the key lost the dot"
+        box = dot.locator("circle").last.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        kind = {"pointerType": "mouse" if by == "mouse" else "touch", "bubbles": True}
+        dot.dispatch_event("pointerdown", {**kind, "clientX": x, "clientY": y})
+        for far in (15, 30):
+            page.evaluate(
+                "(given) => window.dispatchEvent(new PointerEvent('pointermove', given))",
+                {**kind, "clientX": x + far, "clientY": y - far},
+            )
+        page.evaluate("window.dispatchEvent(new PointerEvent('pointerup'))")
+        assert dot.get_attribute("aria-valuetext") != stepped, f"{module}, {label}: no {by} moves it"
+    assert told == []
+
+
+def test_the_picture_stays_in_view_on_a_telephone_while_an_input_moves(pages):
+    page, _ = pages(390, has_touch=True, is_mobile=True)
+    hidden = page.evaluate("""() => [...document.querySelectorAll('.course-drawing:first-child')].flatMap((drawing) => {
+        const [host, told] = [drawing.closest('.course-widget-host'), []];
+        for (const input of drawing.parentElement.querySelectorAll('input[type=range]')) {
+            input.scrollIntoView({ block: 'center' });
+            const [seen, place] = [drawing.getBoundingClientRect(), input.getBoundingClientRect()];
+            const room = Math.min(seen.bottom, innerHeight) - Math.max(seen.top, 0);
+            if (room < Math.min(seen.height, 0.25 * innerHeight) || seen.bottom > place.top + 1) told.push(`${host.dataset.module}: ${Math.round(room)} pixels are seen, to ${Math.round(seen.bottom)}, beside ${input.closest('label').textContent} at ${Math.round(place.top)}`);
+        }
+        return told;
+    })""")
+    assert hidden == []
+
+
+def test_the_race_is_played_and_who_wants_less_motion_goes_by_steps(pages):
+    page, _ = pages(1280)
+    race = host(page, "optimisers_and_schedules")
+    race.get_by_role("button", name="Play").click()
+    page.wait_for_timeout(400)
+    race.get_by_role("button", name="Pause").click()
+    assert 1 <= int(race.get_by_role("slider", name="step", exact=True).input_value()) < 60
+    page, _ = pages(1280, reduced_motion="reduce")
+    race = host(page, "optimisers_and_schedules")
+    for step in ("0", "1"):
+        race.get_by_role("button", name="Next step").click()
+        assert race.get_by_role("slider", name="step", exact=True).input_value() == step
+
+
+def test_a_block_is_clicked_a_head_chosen_and_a_word_drawn(pages):
+    page, told = pages(1280)
+    block = host(page, "block")
+    block.get_by_role("button", name="feed-forward").press("Enter")
+    assert block.get_by_text("Each token by itself").is_visible()
+    heads = host(page, "multi_head")
+    heads.get_by_role("button", name="glad").click()
+    assert heads.get_by_text(re.compile("Layer 4, head 4: “glad” looks at “was”")).is_visible()
+    words = host(page, "inference")
+    words.get_by_label("Prompt").fill("Elizabeth")
+    words.get_by_role("button", name="Draw the next word").click()
+    assert re.fullmatch(r"Elizabeth(\.| \w+)", words.get_by_label("Prompt").input_value())
+    assert told == []

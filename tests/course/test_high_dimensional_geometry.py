@@ -1,5 +1,6 @@
 """The reference code of chapter f06 against torch, numpy, scipy and node."""
 
+import itertools
 import json
 import math
 import shutil
@@ -160,4 +161,4 @@ def test_every_stop_of_a_slider_is_a_state_that_the_widget_accepts():
     assert (min(dimensions), max(dimensions), min(candidates), max(candidates)) == (2, 10_000, 1, 1_000_000)
     assert {2, 3, 10, 100, 1000} <= set(dimensions) and {1, 10, 100, 1000, 10_000, 100_000} <= set(candidates)
     assert all(isinstance(x, int) for x in dimensions + candidates)
-    assert all(one < other for each in (dimensions, candidates) for one, other in zip(each, each[1:], strict=False))
+    assert all(one < other for each in (dimensions, candidates) for one, other in itertools.pairwise(each))

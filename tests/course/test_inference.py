@@ -205,7 +205,9 @@ def test_the_widget_computes_what_the_reference_computes():
     source = (widgets.HERE / "inference.js").read_text().split("export default")[0]
     library = (widgets.HERE / "library.js").read_text()
     shown = [Filters(**state) for state in STATES]
-    states = [{name: getattr(each, name) for name in ("prompt", "tokens", "logits", "tau", "top_p", "min_p", "last")} for each in shown]
+    states = [
+        {name: getattr(each, name) for name in ("prompt", "tokens", "logits", "tau", "top_p", "min_p", "last")} for each in shown
+    ]
     table = json.loads(KEPT.read_text(encoding="utf-8"))
     script = f"{library}\n{source}\nconst table = {json.dumps(table)};\n"
     script += f"console.log(JSON.stringify({json.dumps(states)}.map((s) => [comes(s.prompt, table), drawnFrom(s), said(s)])));"

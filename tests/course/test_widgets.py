@@ -1,6 +1,8 @@
 """What all widgets share: their modules load beside the library, and the library's arithmetic and state are right."""
 
+import importlib
 import json
+import re
 import shutil
 import subprocess
 
@@ -97,3 +99,39 @@ def test_powers_of_ten_are_written_by_both_sides_alike(tmp_path):
     assert shown == [widgets.scientific(x) for x in given]
     assert shown[:4] == ["1.0\u00a0×\u00a010⁻³⁰", "9.9\u00a0×\u00a010⁻³", "0.010", "0.013"] and shown[5:8] == ["1.0", "10", "42"]
     assert answer(tmp_path, "console.log(JSON.stringify([power(-3), power(9, 2)]));") == ["10⁻³", "2⁹"]
+
+
+ROLES = ("query", "key", "value", "residual", "weights")
+# What of a transformer each widget shows, and so may colour; all else is of the second palette.
+SHOWN = {
+    "attention": {"query", "key", "value", "weights"},
+    "attention_maps": {"weights"},
+    "block": set(ROLES),
+    "decay_law": {"weights"},
+    "multi_head": {"weights"},
+    "overview": {"weights"},
+    "position_rope": {"query", "key"},
+    "sinks": {"query", "weights"},
+    "taxonomy": {"query", "key"},
+    "thermo_dictionary": {"weights"},
+}
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_five_colours_of_a_transformer_are_used_for_nothing_else(stem):
+    source = (widgets.HERE / f"{stem}.js").read_text()
+    module = importlib.import_module(f"course.widgets.{stem}")
+    names = {
+        name
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, widgets.Widget)
+        for name in each.class_trait_names()
+    }
+    used = set(re.findall(rf'var\(--({"|".join(ROLES)})\)|colour: "({"|".join(ROLES)})"', source))
+    used = {name for pair in used for name in pair if name} | ({role for role in ROLES if f'"{role}"' in source} - names)
+    assert used <= SHOWN.get(stem, set()), f"{stem} colours what is none of {sorted(used - SHOWN.get(stem, set()))}"
+
+
+def test_the_library_gives_no_colour_of_the_five_to_controls():
+    rules = (widgets.HERE / "library.css").read_text().split("@media screen {")[1].partition("}\n}")[2]
+    assert re.findall(rf"var\(--({'|'.join(ROLES)})\)", rules) == []
