@@ -139,14 +139,14 @@ def test_dots_move_by_mouse_finger_and_keyboard(pages, by):
 
 
 def test_the_picture_stays_in_view_on_a_telephone_while_an_input_moves(pages):
-    page, _ = pages(390, has_touch=True, is_mobile=True)
+    page, _ = pages(390, 640, has_touch=True, is_mobile=True)
     hidden = page.evaluate("""() => [...document.querySelectorAll('.course-drawing:first-child')].flatMap((drawing) => {
         const [host, told] = [drawing.closest('.course-widget-host'), []];
         for (const input of drawing.parentElement.querySelectorAll('input[type=range]')) {
             input.scrollIntoView({ block: 'center' });
             const [seen, place] = [drawing.getBoundingClientRect(), input.getBoundingClientRect()];
             const room = Math.min(seen.bottom, innerHeight) - Math.max(seen.top, 0);
-            if (room < Math.min(seen.height, 0.25 * innerHeight) || seen.bottom > place.top + 1) told.push(`${host.dataset.module}: ${Math.round(room)} pixels are seen, to ${Math.round(seen.bottom)}, beside ${input.closest('label').textContent} at ${Math.round(place.top)}`);
+            if (room < Math.min(seen.height, 0.4 * innerHeight) || seen.bottom > place.top + 1) told.push(`${host.dataset.module}: ${Math.round(room)} pixels are seen, to ${Math.round(seen.bottom)}, beside ${input.closest('label').textContent} at ${Math.round(place.top)}`);
         }
         return told;
     })""")
