@@ -101,6 +101,7 @@ def test_powers_of_ten_are_written_by_both_sides_alike(tmp_path):
     assert answer(tmp_path, "console.log(JSON.stringify([power(-3), power(9, 2)]));") == ["10⁻³", "2⁹"]
 
 
+ROOT = widgets.HERE.parents[1]
 ROLES = ("query", "key", "value", "residual", "weights")
 # What of a transformer each widget shows, and so may colour; all else is of the second palette.
 SHOWN = {
@@ -135,3 +136,28 @@ def test_the_five_colours_of_a_transformer_are_used_for_nothing_else(stem):
 def test_the_library_gives_no_colour_of_the_five_to_controls():
     rules = (widgets.HERE / "library.css").read_text().split("@media screen {")[1].partition("}\n}")[2]
     assert re.findall(rf"var\(--({'|'.join(ROLES)})\)", rules) == []
+
+
+# The same for the figures of the notebooks, where a colour is chosen by name.
+DRAWN = {
+    "ch04_attention": {"query", "key", "value", "weights"},
+    "ch05_multi_head": {"weights"},
+    "ch08_position_rope": {"query"},  # a query that turns
+    "ch09_block": {"residual"},
+    "ch13_attention_maps": {"query", "weights"},
+    "ch15_decay_law": {"weights"},
+    "ch17_sinks": {"weights"},
+    "ch22_thermo_dictionary": {"weights"},
+    "f03_softmax_and_cross_entropy": {"weights"},  # a softmax, which they become
+    "f04_mlp_and_backprop": {"query"},  # to be mended when its scores are recorded anew
+    "f06_high_dimensional_geometry": {"query"},
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("source/*/*.ipynb")), ids=lambda path: path.stem)
+def test_the_figures_of_a_chapter_keep_to_the_five_colours_too(path):
+    code = "".join(
+        "".join(cell["source"]) + "\n" for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"
+    )
+    named = {role for chosen in re.findall(r"COLOURS\[([^\]]*)", code) for role in ROLES if f'"{role}"' in chosen}
+    assert named <= DRAWN.get(path.stem, set())
