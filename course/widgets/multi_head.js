@@ -97,7 +97,7 @@ function words(tokens, onWord) {
   node.set = (weights, word) =>
     nodes.forEach((one, i) => {
       one.setAttribute("aria-pressed", String(i === word));
-      one.style.background = `color-mix(in srgb, var(--weights) ${Math.round(70 * (weights[i] ?? 0))}%, transparent)`;
+      one.style.background = `color-mix(in srgb, var(--weights) ${Math.round(40 * (weights[i] ?? 0))}%, transparent)`;
       one.title = weights[i] === undefined ? "comes later" : `weight ${number(weights[i])}`;
     });
   return node;
