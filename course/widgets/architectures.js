@@ -62,7 +62,7 @@ function painter(mask, onPaint) {
       });
     }),
   );
-  const caption = element("caption", {}, "May see: position down, token across");
+  const caption = element("caption", {}, "May see: position ↓, token →");
   const node = gridOf(cells.map((row) => row.map((cell) => element("td", {}, cell))), caption, "--of: var(--one)");
   node.set = (now) =>
     cells.forEach((row, i) =>

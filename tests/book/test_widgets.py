@@ -180,3 +180,15 @@ def test_a_block_is_clicked_a_head_chosen_and_a_word_drawn(pages):
     words.get_by_role("button", name="Draw the next word").click()
     assert re.fullmatch(r"Elizabeth(\.| \w+)", words.get_by_label("Prompt").input_value())
     assert told == []
+
+
+def test_the_two_grids_of_a_mask_stand_in_line(pages):
+    page, _ = pages(1280)
+    rows = (
+        host(page, "architectures")
+        .locator("table")
+        .evaluate_all(
+            "(tables) => tables.map((table) => [...table.rows].map((row) => Math.round(row.getBoundingClientRect().top)))"
+        )
+    )
+    assert len(rows) == 2 and rows[0] == rows[1]
