@@ -218,6 +218,7 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
                 "release": course.__version__,
                 "external_toc_path": str(source / "_toc.yml"),
                 "latex_individualpages": False,
+                "course_root": str(root),
             },
             warningiserror=True,
             keep_going=True,

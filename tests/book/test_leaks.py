@@ -154,4 +154,4 @@ def test_a_long_line_is_found_wherever_and_however_it_is_broken():
 
 
 def test_the_search_index_is_among_what_is_read(told):
-    assert len(told["searchindex.js"].whole) > 10_000
+    assert len(told["search-passages.js"].whole) > 10_000
