@@ -167,7 +167,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)
-    return made | {f"extra/{name}": text for name, text in data.files(registry, where).items()}
+    return made | {f"extra/{name}": text for name, text in data.files(registry, where, chapters.values(), root / "book" / "reference" / "symbols.md").items()}
 
 
 def _bytes(content: str | bytes | Path) -> bytes:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
+from book.mathematics import typeset
 from book.pages import anchor, solution
 from book.registry import CORRECTIONS, KINDS, Formula, Registry, Term
 from book.render import render
@@ -88,7 +89,8 @@ def formulas(
             "formula": formula,
             "chapter": chapter_id(formula.chapter),
             "latex": re.sub(r"\n\s*\n", "\n", formula.latex),
-            "said": evidence(formula),
+            "does": typeset(formula.does),
+            "said": typeset(evidence(formula)),
             "proof": proofs.get(formula.evidence, []),
             "links": links,
         }
@@ -217,8 +219,8 @@ def errata(registry: Registry) -> str:
             "chapter": f.chapter,
             "target": "",
             "name": f"{{ref}}`{f.name} <formula-{f.id}>`",
-            "wrong": f.wrong or f.does,
-            "right": f.right or f.limits,
+            "wrong": typeset(f.wrong or f.does),
+            "right": typeset(f.right or f.limits),
             "shown_by": _shown_by(f.evidence),
         }
         for f in registry.formulas.values()

@@ -163,7 +163,7 @@ def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: di
 
 def _badge(registry: Registry, id: str) -> str:
     formula = registry.formulas[id]
-    return receipt_link(formula, f"{formula.id} · {formula.receipt}")
+    return receipt_link(formula, formula.receipt)  # its card says the id
 
 
 def _lead(text: str, chapter: Chapter) -> str:

@@ -9,13 +9,14 @@ GREEK = {
     "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "ell": "ℓ",
 }  # fmt: skip
 SIGNS = {
-    "le": "≤", "ge": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "cdot": "·", "times": "×", "pm": "±", "to": "→", "infty": "∞",
+    "le": "≤", "ge": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "cdot": " · ", "times": "×", "pm": "±", "to": "→", "infty": "∞",
     "partial": "∂", "nabla": "∇", "sum": "Σ", "prod": "∏", "int": "∫", "in": "∈", "notin": "∉", "propto": "∝", "sim": "∼",
     "odot": "⊙", "otimes": "⊗", "circ": "∘", "dots": "…", "cdots": "…", "vdots": "…", "langle": "⟨", "rangle": "⟩",
     "lVert": "‖", "rVert": "‖", "Vert": "‖", "lvert": "|", "rvert": "|", "vert": "|", "mid": "|", "top": "ᵀ", "prime": "′",
     "iff": "⇔", "implies": "⇒", "Rightarrow": "⇒", "gets": "←", "leftarrow": "←", "mapsto": "↦", "equiv": "≡", "star": "*",
     "ll": "≪", "gg": "≫", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋", "bigcup": "∪", "quad": " ", "qquad": " ",
 }  # fmt: skip
+HIGH = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 WORDS = {"max", "min", "ln", "log", "exp", "cos", "sin", "tanh", "sinh", "arg", "lim", "bmod"}
 INSIDE = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"  # braces up to three deep
 CLASSED = re.compile(rf"\\htmlClass\{{[^}}]*\}}{INSIDE}")
@@ -30,11 +31,13 @@ def plain(latex: str) -> str:
     for pattern, form in ((CLASSED, r"\1"), (ROOT, _root), (QUOTIENT, _quotient)):
         while (done := pattern.sub(form, text)) != text:
             text = done
-    text = re.sub(r"\\([a-zA-Z]+)\*?", _sign, text)
-    text = re.sub(r"\\[,;:! ]|\\\\|[~&]", " ", text).replace("\\", "")
+    text = re.sub(r"\\([a-zA-Z]+)\*?", _sign, text.replace(r"\!", ""))
+    text = re.sub(r"\\[,;: ]|\\\\|[~&]", " ", text).replace("\\", "")
     text = re.sub(r"\^\s*\{?ᵀ\}?", "ᵀ", text)
     text = re.sub(r"([_^])\{([^{}\s]{1,12})\}", r"\1\2", text)
-    return re.sub(r"\s+", " ", re.sub(r"[{}]", "", text)).strip()
+    text = re.sub(r"\^(\d)(?![\w.])", lambda m: HIGH[int(m[1])], text)
+    text = re.sub(r"\s+", " ", re.sub(r"[{}]", "", text))
+    return re.sub(r"(?<=[(⟨/]) | (?=[)⟩,/])", "", text).strip()
 
 
 def _root(match: re.Match) -> str:

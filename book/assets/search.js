@@ -40,7 +40,10 @@
     const { kind, title, place, chapter } = hit.passage;
     const where = [KIND[kind], place, chapter !== title && kind !== "term" && kind !== "formula" && chapter].filter(Boolean).join(" · ");
     const piece = element("span", { className: "search-snippet" });
-    for (const [text, found] of using.snippet(hit)) piece.append(found ? element("mark", {}, text.trimEnd()) : text, found ? " " : "");
+    for (const [text, found] of using.snippet(hit)) {
+      const [, word, rest] = found ? /^(.*?)([\s.,;:!?]*)$/s.exec(text) : [];
+      piece.append(...(found ? [element("mark", {}, word), rest] : [text]));
+    }
     return [element("span", { className: "search-where" }, where), element("span", { className: "search-title" }, title), piece];
   }
 

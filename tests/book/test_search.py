@@ -31,9 +31,9 @@ ANSWERS = {
     (r"1/\sqrt{d_k}", "1/√d_k"),
     (r"\frac{QK^\top}{\sqrt{d_{k}}}", "QKᵀ/√d_k"),
     (r"\tfrac12 \htmlClass{query}{q}", "1/2 q"),
-    (r"\frac{p}{1-p} \le \gamma^{2}", "p/(1-p) ≤ γ^2"),
+    (r"\frac{p}{1-p} \le \gamma^{2}", "p/(1-p) ≤ γ²"),
     (r"\begin{aligned} a &= b \\ c \end{aligned}", "a = b c"),
-    (r"\mathrm{softmax}\!\left(\frac{1}{\frac{a}{b}}\right)", "softmax( 1/a/b )"),
+    (r"\mathrm{softmax}\!\left(\frac{1}{\frac{a}{b}}\right)", "softmax(1/a/b)"),
 ])  # fmt: skip
 def test_a_formula_as_text(latex, text):
     assert plain(latex) == text

@@ -1,0 +1,59 @@
+// Symbols light up: the one under the pointer, wherever the section has it, in formulas and as a name in code.
+// Two marks are the same symbol if they have the same letter, face and index: d and d_k are two.
+
+(() => {
+  const LETTER = ".katex-html .mord:is(.mathnormal, .mathbf, .mathcal, .mathbb, .boldsymbol)";
+  const GREEK = { α: "alpha", β: "beta", γ: "gamma", δ: "delta", ϵ: "eps", ε: "eps", η: "eta", θ: "theta", κ: "kappa", λ: "lambda", μ: "mu", ρ: "rho", σ: "sigma", τ: "tau", ϕ: "phi", φ: "phi", ω: "omega" };
+  let lit = [];
+  let over;
+
+  /** The index below a letter: in KaTeX's drawing the first line of a script that has a second column. */
+  function indexOf(letter) {
+    const script = letter.nextElementSibling;
+    if (!script?.matches(".msupsub")) return "";
+    const list = script.querySelector(".vlist-t2 > .vlist-r > .vlist");
+    return list ? list.firstElementChild.textContent.replace(/\u200B/g, "").trim() : "";
+  }
+
+  function symbolOf(letter) {
+    const face = [...letter.classList].find((name) => /^(math|bold)/.test(name));
+    return `${face} ${letter.textContent.trim()} ${indexOf(letter)}`;
+  }
+
+  /** Names under which code may have a symbol: d_k, gamma, x. */
+  function names(letter) {
+    const text = letter.textContent.trim();
+    const index = indexOf(letter);
+    const own = GREEK[text] ?? text;
+    return new Set(index ? [`${own}_${index}`] : [own]);
+  }
+
+  /** What lights up: the letter with its index, if it has one. */
+  function whole(letter) {
+    return indexOf(letter) ? letter.parentElement : letter;
+  }
+
+  function clear() {
+    for (const node of lit) node.classList.remove("lit");
+    lit = [];
+    over = undefined;
+  }
+
+  function light(letter) {
+    if (letter === over) return;
+    clear();
+    over = letter;
+    const part = letter.closest(".formula, section, .exercise, body");
+    const symbol = symbolOf(letter);
+    const called = names(letter);
+    const formulas = [...part.querySelectorAll(LETTER)].filter((other) => symbolOf(other) === symbol).map(whole);
+    const code = [...part.querySelectorAll(".highlight-python .n, .highlight-ipython3 .n")].filter((name) => called.has(name.textContent));
+    lit = formulas.length + code.length > 1 ? [...formulas, ...code] : []; // alone, it says nothing
+    for (const node of lit) node.classList.add("lit");
+  }
+
+  document.addEventListener("pointerover", (event) => {
+    const letter = event.target.closest?.(LETTER) ?? event.target.closest?.(".msupsub")?.previousElementSibling;
+    letter?.matches(LETTER) ? light(letter) : clear();
+  });
+})();
