@@ -22,8 +22,6 @@ from course.plots import COLOURS, DARK, INK
 
 KATEX = Path(katex.__file__).with_name("katex.min.js")
 SCRIPT = Path(__file__).with_name("typeset.js")
-ANNOTATION = re.compile(r"<annotation.*?</annotation>", re.DOTALL)  # what a reader copies: LaTeX without our colours
-UNCOLOURED = re.compile(r"\\htmlClass\{[^}]*\}\{([^{}]*)\}")
 LITERAL = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 logger = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ def html_of(latex: str, display: bool = False) -> str:
     answer = json.loads(node.stdout.readline())
     if "error" in answer:
         raise MathError(answer["error"])
-    return ANNOTATION.sub(lambda tag: UNCOLOURED.sub(r"{\1}", tag[0]), answer["html"])
+    return answer["html"]
 
 
 def typeset(latex: str, options: dict | None = None) -> str:

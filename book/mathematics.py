@@ -2,7 +2,7 @@
 
 import re
 
-from book.plain import GREEK, SIGNS
+from book.plain import GREEK
 
 LETTERS = {sign: rf"\{name}" for name, sign in reversed(GREEK.items())}
 OPERATORS = {
@@ -29,7 +29,9 @@ _GROUP = rf"(?:(?<![A-Za-z])\({_SIMPLE}(?: ?[−+·×/⊗⊙±] ?{_SIMPLE})*\){_
 _BETWEEN = r" ?[≤≥≠≈·×±→⊗⊙∝∈−<>=+/↦] ?"
 FORMULA = re.compile(rf"[−-]?(?:{_GROUP})(?:(?:{_BETWEEN}|(?<=[\w)]) (?=[{_GREEK}]|ln ))[−-]?(?:{_GROUP}))*")
 WORTH = re.compile(rf"[B-HJ-Zb-z{_GREEK}√∞⁰¹²³⁴⁵⁶⁷⁸⁹]|e[-−]?\d|\^")  # a number alone stays a word
-KEPT = re.compile(r"(\$[^$]*\$|`[^`]*`|\[[^\]]*\]\([^)]*\)|\b[\w/]+\.(?:py|v|json)(?:::\w+)?|\b\w+_\w+(?:_\w+)*(?=[^\w]|$)(?<![A-Za-z]_\w)|\b[a-zA-Z]\b-\w+)")
+KEPT = re.compile(
+    r"(\$[^$]*\$|`[^`]*`|\[[^\]]*\]\([^)]*\)|\b[\w/]+\.(?:py|v|json)(?:::\w+)?|\b\w+_\w+(?:_\w+)*(?=[^\w]|$)(?<![A-Za-z]_\w)|\b[a-zA-Z]\b-\w+)"
+)
 
 
 def typeset(text: str) -> str:
@@ -56,5 +58,7 @@ def _latex(text: str) -> str:
     text = re.sub(rf"\b({'|'.join(NAMES)})\b", r"\\\1", text)
     text = re.sub(r"(\d),(?=\d{3})", r"\1{,}", text)
     text = re.sub(f"[{_GREEK}]", lambda m: LETTERS[m[0]] + " ", text)
-    text = re.sub("[" + "".join(OPERATORS) + "]", lambda m: f"{OPERATORS[m[0]]} " if len(OPERATORS[m[0]]) > 1 else OPERATORS[m[0]], text)
+    text = re.sub(
+        "[" + "".join(OPERATORS) + "]", lambda m: f"{OPERATORS[m[0]]} " if len(OPERATORS[m[0]]) > 1 else OPERATORS[m[0]], text
+    )
     return re.sub(r" +", " ", text).strip()

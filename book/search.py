@@ -8,7 +8,7 @@ from pathlib import Path
 from sphinx.environment.collectors import EnvironmentCollector
 
 from book import passages
-from book.registry import load
+from book.registry import load, titles
 
 SCRIPT = "search-passages.js"
 
@@ -44,7 +44,7 @@ def write(app, error):
         return
     pages = {name: _kept(app.env)[name] for name in sorted(_kept(app.env))}
     reference = Path(app.config.course_root, "book", "reference")
-    Path(app.outdir, SCRIPT).write_text(passages.told(pages, load(reference), {}), encoding="utf-8")
+    Path(app.outdir, SCRIPT).write_text(passages.told(pages, load(reference), titles(reference)), encoding="utf-8")
 
 
 def setup(app):

@@ -1,4 +1,12 @@
-// Symbols light up: the one under the pointer, wherever the section has it, in formulas and as a name in code.
+// A copied formula is its LaTeX, and symbols light up.
+
+// KaTeX's copy-tex has put LaTeX on the clipboard; the classes that colour it are this book's, and no LaTeX.
+document.addEventListener("copy", (event) => {
+  const text = event.clipboardData?.getData("text/plain");
+  if (text?.includes("\\htmlClass")) event.clipboardData.setData("text/plain", text.replace(/\\htmlClass\{[^}]*\}(\{(?:[^{}]|\{[^{}]*\})*\})/g, "$1"));
+});
+
+// The symbol under the pointer lights up wherever the section has it, in formulas and as a name in code.
 // Two marks are the same symbol if they have the same letter, face and index: d and d_k are two.
 
 (() => {
