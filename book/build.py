@@ -20,7 +20,8 @@ import course
 from autograder.authoring.chapters import Chapter, find_chapters
 from autograder.authoring.release import secrets
 from autograder.errors import CourseError
-from book import atlas, data, evidence_pages, front, generated, kernels, light, metadata, pages, planning, proofs, trained
+from book import atlas, data, evidence_pages, front, generated, kernels, metadata, pages, planning, proofs, trained
+from book.extension import KATEX
 from book.leaks import Lines
 from book.registry import ROOT, Registry, RegistryError, load, read_yaml, titles
 from book.terms import places
@@ -66,7 +67,7 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
         for path in (root / "book" / "assets").rglob("*")
         if path.is_file()
     }
-    assets["assets/katex/katex.min.js"] = light.KATEX
+    assets["assets/katex/katex.min.js"] = KATEX
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     records = Path("course", "data", "records")
