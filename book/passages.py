@@ -19,7 +19,7 @@ from book.registry import Registry
 KINDS = ("section", "exercise", "term", "formula", "reference", "evidence", "sources")  # as search-engine.js numbers them
 SOURCES = ("reference/bibliography", "reference/errata")  # long lists, which have every word of the book
 UNREAD = (nodes.raw, nodes.comment, nodes.image, nodes.literal_block, nodes.target, nodes.title, glossary)
-ASIDE = {"cell", "exercise", "formula", "entry", "notebook", "chapter-facts"}  # containers that are no text of their section
+ASIDE = {"cell", "exercise", "exercise-written", "formula", "entry", "notebook", "chapter-facts"}  # containers that are no text of their section
 
 
 @dataclass
@@ -42,7 +42,8 @@ def read(name: str, document: nodes.document) -> list[Passage]:
         name: of the page, without its ending.
         document: its doctree as it was read.
     """
-    kind = "section" if place(name) else "sources" if name in SOURCES else name.partition("/")[0]
+    folder, _, last = name.partition("/")
+    kind = "section" if folder == last else "sources" if name in SOURCES else folder
     kind = kind if kind in KINDS else "reference"
     sections = list(document.findall(nodes.section))
     found = []

@@ -66,7 +66,7 @@ def test_a_measurement_leads_to_its_experiment_and_record(site):
     assert "Throws coins." in text(page) and "seeds" in text(page) and "heads" not in text(page)
     assert json.loads((site / "records" / "coins.json").read_text())["seeds"] == [1, 2]
     assert page.select_one('a[download][href="../../records/coins.json"]')
-    assert page.select_one("meta[name=description]")["content"].startswith("Throws coins.")
+    assert page.select_one("meta[name=description]")["content"].startswith("Edges, in Coins: Some coins stay")
     assert page.select_one('a[href="../../reference/formulas.html#formula-t01-edges"]')  # what it is evidence for
     assert page.select_one('a[href="../../t01_coins/t01_coins.html"]')  # and the way back
 
@@ -233,7 +233,7 @@ def test_formulas_for_machines(site):
     assert odds["chapter_title"] == "Coins"
     assert odds["equations"] == [{"number": "T1.1", "page": "t01_coins/t01_coins.html#equation-t01-odds"}]
     assert formulas[1]["equations"] == []
-    assert list(odds["symbols"]) == ["o", "p"] and odds["symbols"]["o"] == []
+    assert list(odds["symbols"]) == ["o", "p"] and "probabilities" in odds["symbols"]["p"][0]
     for formula in formulas:
         page, _, anchor = formula["page"].partition("#")
         assert f'id="{anchor}"' in (site / page).read_text(encoding="utf-8")
