@@ -1,10 +1,10 @@
 // Ranks the passages of the book for a query: BM25 of MiniSearch over titles, what a passage introduces, and its words.
 // It needs MiniSearch and bookPassages (book/passages.py), and runs in a page or in node.
 
-globalThis.bookEngine = (data, MiniSearch) => {
+globalThis.bookEngine = async (data, MiniSearch) => {
   const KINDS = ["section", "exercise", "term", "formula", "reference", "evidence", "sources"]; // as passages.py numbers them
   const WEIGHT = { section: 1, exercise: 0.45, term: 0.6, formula: 0.5, reference: 0.55, evidence: 0.25, sources: 0.3 };
-  const FIELDS = { title: 3, names: 5, formulas: 2, above: 1, text: 1 };
+  const FIELDS = { title: 3, names: 5, formulas: 3, above: 1, text: 1 };
   const STOP = new Set(
     ("a about an and are as at be by can could define definition did difference do does explain for from get give have how i in into is it its " +
       "like many me meaning much my of on or our per should so than that the their them then there these they this those to use used using versus " +
@@ -37,6 +37,19 @@ globalThis.bookEngine = (data, MiniSearch) => {
     ["cost", "flops", "work"],
     ["quadratic", "squared"],
     ["picture", "figure"],
+    ["scaling law", "Chinchilla rule", "compute budget"],
+    ["moe", "mixture of experts"],
+    ["mse", "squared error"],
+    ["nll", "negative log-likelihood", "cross-entropy"],
+    ["lm", "language model"],
+    ["cnn", "convolution"],
+    ["oov", "unknown word"],
+    ["ablate", "remove"],
+    ["visualise", "map"],
+    ["stability", "overflow", "rounding"],
+    ["leakage", "leak"],
+    ["multiple", "multi", "several"],
+    ["size", "parameters"],
   ];
 
   // ---------------------------------------------------------------- words
@@ -108,7 +121,7 @@ globalThis.bookEngine = (data, MiniSearch) => {
     const found = words(text).map(([word]) => word);
     return found.slice(1).map((word, i) => (found[i].length + word.length < 24 ? found[i] + word : "")).join(" ");
   };
-  mini.addAll(passages);
+  await mini.addAllAsync(passages, { chunkSize: 50 }); // the page stays free to answer
   const called = passages.map(({ title, names, formulas }) => [title, ...names, ...formulas].map(named));
 
   const same = new Map(); // a name as `closed` has it: the other names
@@ -142,7 +155,8 @@ globalThis.bookEngine = (data, MiniSearch) => {
       for (let n = 1; n <= 3 && i + n <= asked.length; n++)
         for (const name of same.get(asked.slice(i, i + n).flatMap(([, parts]) => parts.map(stem)).join("")) ?? [])
           for (const [other] of words(name))
-            if (!STOP.has(other) && !stems.has(stem(other))) for (const form of forms(other)) for (let j = i; j < i + n; j++) if (!found[j].has(form)) found[j].set(form, 0.4);
+            if (!STOP.has(other) && !stems.has(stem(other)))
+              for (const form of forms(other)) for (let j = i; j < i + n; j++) if (!found[j].has(form)) found[j].set(form, 0.4 / Math.sqrt(words(name).length));
     });
     return { asked: asked.map(([word]) => word), found, sought: asked.flatMap(([, parts]) => parts.map(stem)).join(" ") };
   }
@@ -180,7 +194,7 @@ globalThis.bookEngine = (data, MiniSearch) => {
     const whole = flat(query);
     const rarity = asked.map((word) => Math.log(1 + passages.length / (1 + (known.get(`${stem(word)}~`) ?? 0))));
     const every = rarity.reduce((sum, x) => sum + x, 0);
-    return hits
+    const ranked = hits
       .slice(0, 200)
       .map(({ id, score, queryTerms, terms }) => {
         const met = new Set(queryTerms);
@@ -188,8 +202,21 @@ globalThis.bookEngine = (data, MiniSearch) => {
         const bonus = Math.max(1, ...called[id].map((name) => nearness(name, sought, whole)));
         return { passage: passages[id], score: score * share ** 2 * bonus, terms };
       })
-      .sort((a, b) => b.score - a.score)
-      .slice(0, limit);
+      .sort((a, b) => b.score - a.score);
+    return sectionsFirst(ranked).slice(0, limit);
+  }
+
+  /** A section goes before the terms that it introduces and the formulas that it shows. */
+  function sectionsFirst(hits) {
+    const rest = [...hits];
+    const ordered = [];
+    while (rest.length) {
+      const { kind, title } = rest[0].passage;
+      const home = kind === "term" || kind === "formula" ? rest.findIndex(({ passage: p }) => p.kind === "section" && (p.names.includes(title) || p.formulas.includes(title))) : -1;
+      if (home > 0) ordered.push(...rest.splice(home, 1));
+      ordered.push(rest.shift());
+    }
+    return ordered;
   }
 
   /** The part of a passage's text that has most of the words found: [[piece, whether found], …]. */
