@@ -60,8 +60,17 @@ document.addEventListener("copy", (event) => {
     for (const node of lit) node.classList.add("lit");
   }
 
-  document.addEventListener("pointerover", (event) => {
-    const letter = event.target.closest?.(LETTER) ?? event.target.closest?.(".msupsub")?.previousElementSibling;
-    letter?.matches(LETTER) ? light(letter) : clear();
-  });
+  // KaTeX's boxes lie over each other: the letter need not be on top
+  function under(event) {
+    if (!event.target.closest?.(".katex")) return null;
+    const found = document.elementsFromPoint(event.clientX, event.clientY);
+    return found.find((node) => node.matches(LETTER)) ?? found.find((node) => node.matches(".msupsub"))?.previousElementSibling;
+  }
+
+  for (const type of ["pointermove", "pointerdown"])
+    document.addEventListener(type, (event) => {
+      const letter = under(event);
+      if (letter?.matches(LETTER)) light(letter);
+      else if (lit.length) clear();
+    });
 })();

@@ -84,6 +84,7 @@
     const turn = ++latest;
     if (!query.trim()) return close();
     let using;
+    if (!globalThis.bookEngine) said.textContent = "The search is loading …";
     try {
       using = await ready();
     } catch (error) {
