@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.authoring.chapters import Chapter
 from book import symbols
-from book.pages import equation_anchor, equation_numbers
+from book.pages import equation_anchor, equations
 from book.registry import Registry
 from book.terms import Places
 
@@ -29,18 +29,18 @@ def formulas(registry: Registry, chapters: Iterable[Chapter], letters: Path) -> 
     A symbol has each meaning that the table of symbols gives it in the formula's chapter; none if it has no row there.
     """
     rows = symbols.table(letters)
-    equations: dict[str, list[dict[str, str]]] = {}
+    shown: dict[str, list[dict[str, str]]] = {}
     for chapter in chapters:
-        for id, number in equation_numbers(chapter).items():
+        for id, number in equations(chapter).items():
             page = f"{chapter.stem}/{chapter.stem}.html#{equation_anchor(chapter, id)}"
-            equations.setdefault(id, []).append({"number": number, "page": page})
+            shown.setdefault(id, []).append({"number": number, "page": page})
 
     def entry(formula) -> dict:
         here = formula.chapter.partition("_")[0]
         means = {symbol: [row.text for row in symbols.meanings(symbol, here, rows)] for symbol in symbols.symbols(formula.latex)}
         return {name: value for name, value in vars(formula).items() if value} | {
             "chapter_title": registry.chapters[formula.chapter],
-            "equations": equations.get(formula.id, []),
+            "equations": shown.get(formula.id, []),
             "symbols": means,
             "page": f"reference/formulas.html#formula-{formula.id}",
         }

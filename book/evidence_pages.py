@@ -15,7 +15,8 @@ from autograder.authoring.chapters import Chapter, tags
 from book.evidence import read_tests, record_stems
 from book.leaks import Lines
 from book.mathematics import typeset
-from book.pages import equation_anchor, equation_numbers
+from book.pages import equation_anchor, equations
+from book.proofs import theorems
 from book.registry import Registry
 from book.render import render
 from book.tables import evidence as sentences
@@ -59,12 +60,14 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = (), chapters:
     for evidence in uses:
         file, _, name = evidence.partition("::")
         files[file].add(name)
-    made = {}
+    made, known = {}, theorems(root)
     for file, names in sorted(files.items()):
         path = root / file
         if path.is_file():
             name = f"evidence/{path.stem}.md" if path.suffix == ".py" else f"evidence/proofs/{path.stem}.md"
-            made[name] = _page(path.read_text(encoding="utf-8"), file, {n: uses[f"{file}::{n}"] for n in names}, hide)
+            text = path.read_text(encoding="utf-8")
+            speaks_of = {n: known[claim].definitions for n in names if (claim := f"{file}::{n}") in known}
+            made[name] = _page(text, file, {n: uses[f"{file}::{n}"] for n in names}, speaks_of, hide)
     read, drawn = records(root), figures(chapters)
     for path in sorted((root / "experiments").glob("*.py")):
         if data.record_path(path.stem, root=root).is_file():
@@ -78,16 +81,16 @@ def pages(registry: Registry, root: Path, secrets: Iterable[str] = (), chapters:
 
 def _uses(registry: Registry, chapters: list[Chapter]) -> dict[str, list[dict[str, str]]]:
     """What each test or theorem is evidence for: a link to the entry, one to the chapter, and what is shown."""
-    equations = {}
+    numbered = {}
     for chapter in chapters:
-        for id, number in equation_numbers(chapter).items():
+        for id, number in equations(chapter).items():
             own = registry.formulas.get(id)
             if own and own.chapter == chapter.stem:
-                equations[id] = f"{{ref}}`({number}) <{equation_anchor(chapter, id)}>` in "
+                numbered[id] = f"{{ref}}`({number}) <{equation_anchor(chapter, id)}>` in "
     there = {chapter.stem for chapter in chapters}
 
     def where(id: str, stem: str, depth: str) -> str:
-        return f"{equations.get(id, 'in ')}[{registry.chapters[stem]}]({depth}{stem}/{stem}.ipynb)" if stem in there else ""
+        return f"{numbered.get(id, 'in ')}[{registry.chapters[stem]}]({depth}{stem}/{stem}.ipynb)" if stem in there else ""
 
     found: dict[str, list[dict[str, str]]] = defaultdict(list)
     for formula in registry.formulas.values():
@@ -160,7 +163,10 @@ def _hider(secrets: Iterable[str]) -> Callable[[str], str]:
     return lambda text: "\n".join(map(shown, text.splitlines()))
 
 
-def _page(text: str, file: str, uses: dict[str, list[dict[str, str]]], hide: Callable[[str], str]) -> str:
+def _page(
+    text: str, file: str, uses: dict[str, list[dict[str, str]]], speaks_of: dict[str, tuple[str, ...]], hide: Callable[[str], str]
+) -> str:
+    """A file with what each named part is evidence for, and the definitions of other files that a theorem speaks of."""
     proof = file.endswith(".v")
     parts = [
         {
@@ -168,6 +174,9 @@ def _page(text: str, file: str, uses: dict[str, list[dict[str, str]]], hide: Cal
             "label": label(f"{file}::{name}"),
             "title": _words(name),
             "uses": uses.get(name),
+            "borrowed": _fenced("\n\n".join(lines), "coq")
+            if (lines := [d for d in speaks_of.get(name, ()) if d not in text])
+            else "",
             "code": _fenced(hide(code), "coq" if proof else "python"),
         }
         for name, code in (_theorems if proof else _functions)(text, set(uses))

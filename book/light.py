@@ -16,6 +16,7 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 LIGHT = re.compile(r'<math( display="block")? data-tex="([^"]*)">.*?</math>', re.DOTALL)
+INLINE = re.compile(r'<span class="math[^"]*">(<math data-tex[^>]*>)(?:<mrow>(<m[ion]>[^<]*</m[ion]>)</mrow>|(.*?))</math></span>', re.DOTALL)
 PROOF = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.DOTALL)
 WRAPPED = re.compile(r'<span class="(?:std std-ref|std std-doc|xref [^"]*|pre)">([^<]*)</span>')
 
@@ -39,12 +40,13 @@ def light(page: str) -> str:
     """A page whose formulas are MathML alone, with their LaTeX, and whose code has no colours."""
     page = FORMULA.sub(_light, with_drawings_whole(page))
     page = PROOF.sub(lambda code: re.sub(r"</?span[^>]*>", "", code[0]), page)
-    return WRAPPED.sub(r"\1", page).replace('<a class="reference internal"', "<a")
+    page = WRAPPED.sub(r"\1", INLINE.sub(lambda m: f"{m[1]}{m[2] or m[3]}</math>", page))
+    return page.replace('<a class="reference internal"', "<a").replace(' docutils" id="formula-', '" id="formula-')
 
 
 def _light(match: re.Match) -> str:
     block = ' display="block"' if match["display"] else ""
-    return f'<math{block} data-tex="{match["latex"].replace(chr(34), "&quot;")}">{match["inside"]}</math>'
+    return f'<math{block} data-tex="{match["latex"].strip().replace(chr(34), "&quot;")}">{match["inside"]}</math>'
 
 
 def drawn(page: str) -> str:
