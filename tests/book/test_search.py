@@ -153,7 +153,7 @@ def test_one_searches_by_keyboard(page, address):
     expect(box).to_be_focused()
     page.keyboard.type("kv cache")
     options = page.get_by_role("option")
-    expect(options.first).to_contain_text("Remember keys and values")
+    expect(options.first).to_contain_text("Remember keys and values", timeout=20_000)  # a busy machine makes the index in seconds
     assert "search-passages.js" in loaded
     expect(box).to_have_attribute("aria-expanded", "true")
     page.keyboard.press("ArrowUp")  # to the last one
@@ -166,7 +166,7 @@ def test_one_searches_by_keyboard(page, address):
     page.wait_for_url("**/ch12_inference.html#remember-keys-and-values")
     page.keyboard.press("/")
     page.keyboard.type("unobtainium")
-    expect(page.get_by_text("Nothing found")).to_be_visible()
+    expect(page.get_by_text("Nothing found")).to_be_visible(timeout=20_000)
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     expect(box).not_to_be_focused()
@@ -178,7 +178,7 @@ def test_the_page_of_results(page, address):
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=*")
     results = page.locator("#search-results a")
-    expect(results.filter(has_text="Shift yes, scale no")).to_be_visible()
+    expect(results.filter(has_text="Shift yes, scale no")).to_be_visible(timeout=20_000)
     expect(results.filter(has_text="Shift yes, scale no").locator("mark").first).to_be_visible()  # a snippet with what was found
     results.filter(has_text="Shift invariance of softmax").click()
     assert page.url.endswith("reference/formulas.html#formula-f03-shift")
