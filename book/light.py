@@ -16,7 +16,9 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 LIGHT = re.compile(r'<math( display="block")? data-tex="([^"]*)">.*?</math>', re.DOTALL)
-INLINE = re.compile(r'<span class="math[^"]*">(<math data-tex[^>]*>)(?:<mrow>(<m[ion]>[^<]*</m[ion]>)</mrow>|(.*?))</math></span>', re.DOTALL)
+INLINE = re.compile(
+    r'<span class="math[^"]*">(<math data-tex[^>]*>)(?:<mrow>(<m[ion]>[^<]*</m[ion]>)</mrow>|(.*?))</math></span>', re.DOTALL
+)
 PROOF = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.DOTALL)
 WRAPPED = re.compile(r'<span class="(?:std std-ref|std std-doc|xref [^"]*|pre)">([^<]*)</span>')
 

@@ -19,7 +19,15 @@ from book.registry import Registry
 KINDS = ("section", "exercise", "term", "formula", "reference", "evidence", "sources")  # as search-engine.js numbers them
 SOURCES = ("reference/bibliography", "reference/errata")  # long lists, which have every word of the book
 UNREAD = (nodes.raw, nodes.comment, nodes.image, nodes.literal_block, nodes.target, nodes.title, glossary)
-ASIDE = {"cell", "exercise", "exercise-written", "formula", "entry", "notebook", "chapter-facts"}  # containers that are no text of their section
+ASIDE = {
+    "cell",
+    "exercise",
+    "exercise-written",
+    "formula",
+    "entry",
+    "notebook",
+    "chapter-facts",
+}  # containers that are no text of their section
 
 
 @dataclass

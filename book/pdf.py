@@ -43,7 +43,11 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str, vers
 
 
 def _own_sheets(site: Path) -> list[str]:
-    return [name for name in ("fonts.css", "library.css", "course.css", "reference.css", "reading.css") if (site / "_static" / name).is_file()]
+    return [
+        name
+        for name in ("fonts.css", "library.css", "course.css", "reference.css", "reading.css")
+        if (site / "_static" / name).is_file()
+    ]
 
 
 def _article(article: Article) -> str:
