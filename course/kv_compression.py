@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from course import data, pretrained
 from course.model import GPT
 from course.position_rope import rope
 
@@ -21,15 +22,19 @@ __all__ = [
     "GROUP",
     "METHODS",
     "RULES",
+    "SHELF",
     "Kept",
     "Method",
+    "cache_shelf",
     "chosen",
+    "cut",
     "eviction_error",
     "keys_needed",
     "principal",
     "quantised",
     "quantised_cache",
     "read_in_blocks",
+    "shelf",
     "tail_bounds",
     "token_bytes",
     "tokens_for",
@@ -367,3 +372,70 @@ METHODS = {
     "one group": Method("sinks", "group"),
 }
 """What `experiments/kv_compression.py` compares at equal bytes."""
+
+
+# ---------------------------------------------------------------- the cache as a shelf
+
+SHELF = ("sinks + window", "random + window", "heavy hitters", "value-aware + sinks", "4 bits")
+SAY, ASK = "\n\nThe pass key is {}. Remember it. {} is the pass key.\n\n", "\n\nWhat is the pass key? The pass key is"
+
+
+@torch.no_grad()
+def shelf(T: int, budgets: tuple[float, ...], methods: tuple[str, ...] = SHELF, key: str = "52814", depth: float = 0.3) -> dict:
+    """SmolLM2 reads T tokens of Austen with a passkey in them; its cache is then cut by each method to each budget, and it is asked.
+
+    Returns:
+        "tokens": the text in pieces; "answer": the places of the key's digits; "full": what is said with the whole cache; "found": for
+        each method and budget the tokens kept, "stays": for each token of the text how many of the layers and groups keep it, as a
+        digit from 0, none, to 9, all, and "says": the five tokens that follow the question, the most probable each.
+    """
+    model, tokenizer = pretrained.load("smollm2-135m"), pretrained.tokenizer("smollm2-135m")
+    encode = lambda text: tokenizer.encode(text, errors="ignore")  # noqa: E731
+    said, asked = encode(SAY.format(key, key)), encode(ASK + " ")
+    filler = encode(data.read("austen", 400_000)[350_000:])[: T - len(said)]
+    at = round(depth * len(filler))
+    text = filler[:at] + said + filler[at:]
+    _, whole = read_in_blocks(model, torch.tensor([text]), T, logits_from=T - 1)
+    found = []
+    for name in methods:
+        for budget in budgets:
+            layers, n = cut(model, whole, METHODS[name], budget, T)
+            places = torch.cat([each.place.flatten() for each in layers])
+            counts = places.bincount(minlength=T) / (len(layers) * model.config.kv_heads)  # (T,)
+            stays = "".join(str(round(9 * float(x))) for x in counts)
+            found.append(
+                {"method": name, "budget": budget, "n": n, "stays": stays, "says": _says(model, tokenizer, layers, asked, T)}
+            )
+    tokens, digits = (
+        [tokenizer.decode([i]) for i in text],
+        [at + i for i, token in enumerate(said) if tokenizer.decode([token]).isdigit()],
+    )
+    return {"tokens": tokens, "answer": digits, "key": key, "full": _says(model, tokenizer, whole, asked, T), "found": found}
+
+
+def cut(model: GPT, layers: list[Kept], method: Method, share: float, T: int) -> tuple[list[Kept], int]:
+    """What a method keeps of a cache of T tokens, read in full, at a share of its bytes, and the number of tokens; not for "rank"."""
+    n = method.keeps(share, T, model.config.d_head, model.config.kv_heads)[0]
+    change, few = method.change(model, share), []
+    for i, each in enumerate(layers):
+        new = Kept(*change(i, each.key, each.value, 0), each.mass, each.place)
+        few.append(new.only(chosen(new, method.rule, n)))
+    return few, n
+
+
+def _says(model: GPT, tokenizer, layers: list[Kept], asked: list[int], start: int, n: int = 5) -> str:
+    """The n most probable tokens, one after the other, after a question."""
+    new, said = asked, []
+    for _ in range(n):
+        logits, layers = read_in_blocks(
+            model, torch.tensor([new]), len(new), start=start, layers=layers, logits_from=len(new) - 1
+        )
+        start, new = start + len(new), [int(logits[0, -1].argmax())]
+        said += new
+    return tokenizer.decode(said)
+
+
+def cache_shelf() -> dict:
+    """A look: what stays of 128 tokens at a quarter of their bytes, by method, and what the model then answers."""
+    told = shelf(128, (0.25,), ("sinks + window", "heavy hitters", "4 bits"))
+    return {"answer": told["answer"], "full": told["full"], "found": told["found"]}
