@@ -89,7 +89,7 @@ def tail_bounds(gamma: float, D: int, N: int) -> tuple[float, float]:
 
 
 def eviction_error(weights: Tensor, value: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-    """Mass and error of a head that sees only some keys, formula ch20-eviction.
+    """Mass and error of a head that sees only some keys, formula ch20-gone.
 
     Args:
         weights: (..., T, S), rows that sum to one.
@@ -132,7 +132,13 @@ def quantised(x: Tensor, bits: int, group: int = GROUP) -> Tensor:
 
 
 def quantised_cache(key: Tensor, value: Tensor, bits: int, by_channel: bool = True) -> tuple[Tensor, Tensor]:
-    """Keys and values (..., T, d_head) in few bits: values by token, keys by channel, in groups of `GROUP` tokens, or by token too."""
+    """Keys and values in few bits, key, value (..., T, d_head) → the same: values by token, keys by channel, in groups of `GROUP` tokens.
+
+    Args:
+        key, value: (..., T, d_head).
+        bits: of a number.
+        by_channel: whether a group of keys is one channel of `GROUP` tokens; else it is `GROUP` channels of one token, as of values.
+    """
     if by_channel:
         return quantised(key.mT, bits).mT, quantised(value, bits)
     return quantised(key, bits), quantised(value, bits)
@@ -299,7 +305,13 @@ class Method:
         return n, (first * token_bytes(d_head) + (n - first) * self.bytes_of(d_head, G)) / whole
 
     def change(self, model: GPT, share: float, bases: list[tuple[Tensor, Tensor]] | None = None) -> Change:
-        """What is stored of a block, for `read_in_blocks`; the first four tokens of a text are stored as they are."""
+        """What is stored of a block, for `read_in_blocks`: key, value (B, G, T, d_head) → the same, the first four tokens of a text as they are.
+
+        Args:
+            model: whose cache it is.
+            share: of the bytes; only "rank" stores less of a token for a smaller share.
+            bases: for "rank", what `principal` gives, (G · d_head, G · d_head) of keys and of values for each layer.
+        """
 
         def changed(layer: int, key: Tensor, value: Tensor, start: int) -> tuple[Tensor, Tensor]:
             if self.kind == "full":
@@ -387,7 +399,8 @@ def shelf(T: int, budgets: tuple[float, ...], methods: tuple[str, ...] = SHELF, 
     Returns:
         "tokens": the text in pieces; "answer": the places of the key's digits; "full": what is said with the whole cache; "found": for
         each method and budget the tokens kept, "stays": for each token of the text how many of the layers and groups keep it, as a
-        digit from 0, none, to 9, all, and "says": the five tokens that follow the question, the most probable each.
+        digit from 0, none, to 9, all, and "says": the five tokens that follow the question, the most probable each; "first": the share of
+        the caches in which a quarter of the tokens by weight, and by weight times length, has the first token among them.
     """
     model, tokenizer = pretrained.load("smollm2-135m"), pretrained.tokenizer("smollm2-135m")
     encode = lambda text: tokenizer.encode(text, errors="ignore")  # noqa: E731
@@ -406,11 +419,22 @@ def shelf(T: int, budgets: tuple[float, ...], methods: tuple[str, ...] = SHELF, 
             found.append(
                 {"method": name, "budget": budget, "n": n, "stays": stays, "says": _says(model, tokenizer, layers, asked, T)}
             )
+    first = {}
+    for rule in ("hitters", "value"):
+        stays = [bool(index[0] == 0) for each in whole for index in chosen(each, rule, T // 4)[0]]
+        first[rule] = round(sum(stays) / len(stays), 3)
     tokens, digits = (
         [tokenizer.decode([i]) for i in text],
         [at + i for i, token in enumerate(said) if tokenizer.decode([token]).isdigit()],
     )
-    return {"tokens": tokens, "answer": digits, "key": key, "full": _says(model, tokenizer, whole, asked, T), "found": found}
+    return {
+        "tokens": tokens,
+        "answer": digits,
+        "key": key,
+        "full": _says(model, tokenizer, whole, asked, T),
+        "found": found,
+        "first": first,
+    }
 
 
 def cut(model: GPT, layers: list[Kept], method: Method, share: float, T: int) -> tuple[list[Kept], int]:
@@ -438,4 +462,4 @@ def _says(model: GPT, tokenizer, layers: list[Kept], asked: list[int], start: in
 def cache_shelf() -> dict:
     """A look: what stays of 128 tokens at a quarter of their bytes, by method, and what the model then answers."""
     told = shelf(128, (0.25,), ("sinks + window", "heavy hitters", "4 bits"))
-    return {"answer": told["answer"], "full": told["full"], "found": told["found"]}
+    return {name: told[name] for name in ("answer", "full", "found", "first")}

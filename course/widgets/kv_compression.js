@@ -16,7 +16,7 @@ function said(state) {
   return (
     `${method} at 1/${Math.round(1 / budget)} of the bytes keeps ${now.n} of ${tokens.length} tokens in each cache. ` +
     `Of the passkey's digits it keeps about ${(100 * kept).toFixed(0)}%, and the model answers “${seen(now.says)}”; with the whole cache “${full}”. ` +
-    `Token ${asked}, “${seen(tokens[asked])}”, stays in about ${now.stays[asked]} ninths of the caches.`
+    `Token ${asked}, “${seen(tokens[asked])}”, stays in about ${((100 * Number(now.stays[asked])) / 9).toFixed(0)}% of the caches.`
   );
 }
 

@@ -54,5 +54,5 @@ class CacheShelf(Widget):
         return (
             f"{self.method} at 1/{round(1 / self.budget)} of the bytes keeps {here['n']} of {T} tokens in each cache. "
             f"Of the passkey's digits it keeps about {100 * kept:.0f}%, and the model answers “{says}”; with the whole cache “{self.full}”. "
-            f"Token {self.asked}, “{token}”, stays in about {int(here['stays'][self.asked])} ninths of the caches."
+            f"Token {self.asked}, “{token}”, stays in about {100 * int(here['stays'][self.asked]) / 9:.0f}% of the caches."
         )

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import right, wrong
+from autograder.answers import equivalent, right, wrong
 
 BYTES, KEYS, TAIL, WHICH = "what-a-byte-buys", "how-many-keys", "where-the-tail-ends", "which-keys"
 
@@ -247,6 +247,8 @@ def later_of_equals(mass, value, n, recent, aware):
     return order[..., :n].sort(dim=-1).values
 
 
+equivalent("ch20.rules", "`score[..., max(1, S - recent):] = math.inf`", "the first key is among the last only if all stay")
+
 # ---------------------------------------------------------------- ch20.lost
 
 
@@ -288,6 +290,10 @@ def for_99_per_cent(share):
     weights = torch.tensor([share / 2, share / 2, 1 - share], dtype=torch.float64)
     return weights, torch.tensor([[0.0, 0.009], [0.0, 0.009], [1.0, 0.0]]).double(), [0, 1]
 
+
+equivalent(
+    "ch20.lost", "`value = torch.tensor([[0.0, 0.0001], [0.0, 0.0001], [1.0, 0.0]])`", "any dtype will do; the test reads float64"
+)
 
 # ---------------------------------------------------------------- ch20.settle
 

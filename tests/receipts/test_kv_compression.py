@@ -2,11 +2,12 @@
 
 import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import mpmath
 import pytest
 import torch
+from scipy.stats import binomtest
 
 from course import data
 from course import kv_compression as kv
@@ -64,7 +65,9 @@ def test_two_areas_hold_the_tail():
             high = mpmath.quad(lambda x, g=gamma: x**-g, mpmath.linspace(D, N, 20))
             assert low < total < high
             near = mpmath.fsum(mpmath.mpf(r) ** -gamma for r in range(1, D + 1))
-            assert kv.tail_bounds(gamma, D, N) == pytest.approx((float(low / (near + low)), float(high / (near + high))), rel=1e-6)
+            assert kv.tail_bounds(gamma, D, N) == pytest.approx(
+                (float(low / (near + low)), float(high / (near + high))), rel=1e-6
+            )
 
 
 @pytest.mark.receipt("ch20-reach", "computed")
@@ -134,3 +137,71 @@ def test_levels_and_half_a_step():
 
 
 # ---------------------------------------------------------------- measured
+
+
+def rows_of(task, **wanted):
+    return [row for row in data.record("kv_compression")["results"][task] if all(row[k] == v for k, v in wanted.items())]
+
+
+def nats(method, budget):
+    return rows_of("loss", method=method, budget=budget)[0]["nats"]
+
+
+def gap(worse, better, budget):
+    return data.interval([a - b for a, b in zip(nats(worse, budget), nats(better, budget), strict=True)])
+
+
+def right(task, method, budget, way):
+    return rows_of(task, method=method, budget=budget, way=way)[0]["right"]
+
+
+@pytest.mark.receipt("ch20-loss", "measured")
+def test_loss_at_equal_bytes():
+    order = ("window", "sinks + window", "heavy hitters", "4 bits")
+    for budget in (0.25, 0.125):
+        for worse, better in [*pairwise(order), ("random + window", "heavy hitters")]:
+            mean, half = gap(worse, better, budget)
+            assert mean - half > 0, (worse, better, budget)
+    full = nats("full", 1)
+    added = [data.interval([a - b for a, b in zip(nats(method, 0.25), full, strict=True)])[0] for method in order]
+    assert [round(x, 2) for x in added] == [0.6, 0.07, 0.04, 0.01] and len(full) == 64
+    assert all(row["bytes"] <= row["budget"] + 1e-4 for row in data.record("kv_compression")["results"]["loss"][1:])
+    assert not rows_of("loss", method="4 bits", budget=0.0625)
+
+
+@pytest.mark.receipt("ch20-rankings", "measured")
+def test_loss_and_passkeys_rank_differently():
+    mean, half = gap("2 bits", "heavy hitters", 0.25)
+    assert mean - half > 0.1
+    found = {}
+    for method in ("heavy hitters", "2 bits", "random + window"):
+        counts = right("passkey", method, 0.25, "stream")
+        k, n = (sum(counts[depth][i] for depth in ("0", "0.25", "0.5", "0.75")) for i in (0, 1))
+        found[method] = k, binomtest(k, n).proportion_ci(method="wilson")
+    assert {name: k for name, (k, _) in found.items()} == {"heavy hitters": 64, "2 bits": 133, "random + window": 0}
+    assert (
+        found["heavy hitters"][1].high < found["2 bits"][1].low
+        and found["random + window"][1].high < found["heavy hitters"][1].low
+    )
+
+
+@pytest.mark.receipt("ch20-copy", "measured")
+def test_plain_passages_are_hardly_kept():
+    null = right("copy", "not given", 1, "full")
+    for depth in ("0.1", "0.5"):
+        over = {}
+        for method in ("full", "heavy hitters", "2 bits"):
+            mine = right("copy", method, *((1, "full") if method == "full" else (0.25, "stream")))[depth]
+            assert len(mine) == 40
+            over[method] = data.interval([a - b for a, b in zip(mine, null[depth], strict=True)])
+        assert sum(over["heavy hitters"]) < 0.06
+        assert over["2 bits"][0] - over["2 bits"][1] > 0.2 and over["full"][0] - over["full"][1] > 0.4
+
+
+@pytest.mark.receipt("ch20-fidelity", "measured")
+def test_mass_and_fidelity_go_together_in_these_heads():
+    rows = [row for row in rows_of("fidelity") if row["rule"] != "window"]
+    assert len(rows) == 12 and all(row["pairs"] == 2160 and row["Spearman"] < -0.85 for row in rows)
+    assert all(row["99%, change above 0.1"] <= row["99%"] / 100 for row in rows)
+    hitters = next(row for row in rows if (row["rule"], row["share"]) == ("hitters", 0.25))
+    assert round(hitters["mass"][2], 2) == 0.94 and round(hitters["change"][2], 2) == 0.07
