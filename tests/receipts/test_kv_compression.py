@@ -205,3 +205,5 @@ def test_mass_and_fidelity_go_together_in_these_heads():
     assert all(row["99%, change above 0.1"] <= row["99%"] / 100 for row in rows)
     hitters = next(row for row in rows if (row["rule"], row["share"]) == ("hitters", 0.25))
     assert round(hitters["mass"][2], 2) == 0.94 and round(hitters["change"][2], 2) == 0.07
+    interval = binomtest(hitters["99%, change above 0.1"], hitters["99%"]).proportion_ci(method="wilson")
+    assert interval.high < 0.03
