@@ -1,17 +1,296 @@
-"""Long-context extension: the reference code of ch19."""
+"""Reading beyond the length of training: RoPE's frequencies changed three ways, and tests of what a model still finds: chapter ch19."""
+
+import copy
+import math
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
+from torch.nn import functional as F
 
-__all__ = ["double"]
+from course.model import GPT, Attention, KVCache, attend
+from course.position_rope import rope_frequencies
+
+__all__ = [
+    "KEY_MARK",
+    "LETTERS",
+    "METHODS",
+    "V_KEYS",
+    "LongAttention",
+    "effective_length",
+    "exact_answers",
+    "extended",
+    "frequencies",
+    "hidden_keys",
+    "ntk_base",
+    "ntk_freqs",
+    "passkey",
+    "pi_freqs",
+    "position_losses",
+    "score_factor",
+    "turn",
+    "unseen",
+    "wilson",
+    "yarn_freqs",
+    "yarn_ramp",
+]
+
+METHODS = ("unchanged", "PI", "NTK", "YaRN")
+
+# ---------------------------------------------------------------- frequencies
 
 
-def double(x: torch.Tensor) -> torch.Tensor:
-    """Twice a tensor.
+def pi_freqs(omega: Tensor, s: float) -> Tensor:
+    """Position interpolation: every pair turns s times slower; formula ch19-pi. omega (n,) → (n,).
+
+    Source: Chen et al. (2023), Extending Context Window of Large Language Models via Positional Interpolation, section 2.3.
+    """
+    return omega / s
+
+
+def ntk_base(theta: float, s: float, d_head: int) -> float:
+    """θ s^{d/(d−2)}: the base whose slowest pair turns s times slower, and whose fastest turns as before; formula ch19-ntk.
+
+    Raises:
+        ValueError: if d_head is below 4, for one pair is both the fastest and the slowest.
+
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.1.
+    """
+    if d_head < 4:
+        raise ValueError(f"two pairs are needed, so d_head must be at least 4, got {d_head}")
+    return theta * s ** (d_head / (d_head - 2))
+
+
+def ntk_freqs(omega: Tensor, s: float) -> Tensor:
+    """The same from the frequencies: pair i of n turns s^{i/(n−1)} times slower; formula ch19-ntk-pairs. omega (n,) → (n,)."""
+    n = len(omega)
+    return omega / s ** (torch.arange(n, dtype=omega.dtype, device=omega.device) / (n - 1))
+
+
+def yarn_ramp(omega: Tensor, length: int, low: float = 1.0, high: float = 32.0) -> Tensor:
+    """How much of its frequency a pair keeps: 0 if it turns at most `low` times within `length`, 1 from `high` turns on; formula ch19-ramp.
+
+    omega (n,) → (n,), a line in the number of turns between.
+
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.2.
+    """
+    turns = omega * length / (2 * math.pi)
+    return ((turns - low) / (high - low)).clamp(0, 1)
+
+
+def yarn_freqs(omega: Tensor, s: float, length: int, low: float = 1.0, high: float = 32.0) -> Tensor:
+    """Pairs that turn often keep their frequency, those that turn at most once are interpolated, the rest mix; formula ch19-yarn.
+
+    omega (n,) → (n,).
+    """
+    kept = yarn_ramp(omega, length, low, high)
+    return kept * omega + (1 - kept) * omega / s
+
+
+def score_factor(s: float) -> float:
+    """(0.1 ln s + 1)²: what YaRN multiplies all scores by; formula ch19-temperature.
+
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.4.
+    """
+    return (0.1 * math.log(s) + 1) ** 2
+
+
+def frequencies(method: str, omega: Tensor, s: float, length: int) -> tuple[Tensor, float]:
+    """The frequencies (n,) of a method of `METHODS`, and the factor of its scores.
+
+    Raises:
+        ValueError: if there is no such method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if method == "YaRN":
+        return yarn_freqs(omega, s, length), score_factor(s)
+    return {"unchanged": omega, "PI": pi_freqs(omega, s), "NTK": ntk_freqs(omega, s)}[method], 1.0
+
+
+def unseen(omega: Tensor, used: Tensor, length: int, T: int) -> Tensor:
+    """Of each pair, the share of the distances 0 … T − 1 whose angle it did not meet in training; formula ch19-unseen.
 
     Args:
-        x: of any shape.
+        omega: (n,) the frequencies of training, with distances 0 … length − 1.
+        used: (n,) those that are used now.
+        length: tokens of training.
+        T: tokens now.
 
     Returns:
-        Of the shape and dtype of `x`.
+        (n,) float64. A pair that made a whole turn in training has met all angles.
     """
-    return x + x
+    angles = torch.arange(T, dtype=torch.float64)[:, None] * used.double() % (2 * math.pi)  # (T, n)
+    furthest = omega.double() * (length - 1)
+    return ((angles > furthest + 1e-9) & (furthest < 2 * math.pi)).double().mean(dim=0)
+
+
+# ---------------------------------------------------------------- a model with other frequencies
+
+
+def turn(x: Tensor, positions: Tensor, omega: Tensor) -> Tensor:
+    """`rope` with any frequencies: x (..., T, d_head), positions (T,), omega (d_head / 2,) → (..., T, d_head), dtype of x."""
+    angles = positions.double()[:, None] * omega.double()  # (T, d_head / 2)
+    wide = torch.promote_types(x.dtype, torch.float32)
+    cos, sin = angles.cos().to(wide), angles.sin().to(wide)
+    a, b = x.chunk(2, dim=-1)  # (..., T, d_head / 2) twice
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x.dtype)
+
+
+class LongAttention(Attention):
+    """`course.model.Attention` that turns with given frequencies and, without a cache, never holds a T × T matrix."""
+
+    omega: Tensor
+    factor: float
+
+    def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """x (B, T, d_model) → queries (B, H, T, d_head), keys and values (B, kv_heads, T, d_head); scores grow by `factor`."""
+        query, key, value = (self.split_heads(f(x)) for f in (self.query, self.key, self.value))
+        if self.config.qk_norm:
+            query, key = self.query_norm(query), self.key_norm(key)
+        return turn(query, positions, self.omega) * self.factor, turn(key, positions, self.omega), value
+
+    def forward(self, x: Tensor, positions: Tensor, cache: KVCache | None = None) -> Tensor:
+        """x (B, T, d_model) at positions (T,) → (B, T, d_model); with a cache, after the tokens that it holds."""
+        query, key, value = self.project(x, positions)
+        if cache is not None:
+            mixed = attend(query, *cache.append(self.layer, key, value))  # (B, H, T, d_head)
+        else:
+            group = self.config.n_heads // self.config.kv_heads
+            key, value = (each.repeat_interleave(group, dim=1) for each in (key, value))  # (B, H, T, d_head)
+            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.out(mixed.transpose(1, 2).flatten(2))  # (B, T, d_model)
+
+
+def extended(model: GPT, method: str = "unchanged", s: float = 1.0, length: int = 0) -> GPT:
+    """A model that shares all weights with `model`, and whose RoPE is changed by a method of `METHODS` with the factor s.
+
+    Args:
+        model: of RoPE.
+        method: of `METHODS`.
+        s: the factor.
+        length: tokens that it was trained on, which YaRN asks for.
+
+    Raises:
+        ValueError: if the model has no RoPE, the method is unknown, or YaRN is not told a length.
+    """
+    if model.config.position != "rope":
+        raise ValueError(f'position is "{model.config.position}": only RoPE has frequencies')
+    if method == "YaRN" and length < 1:
+        raise ValueError("YaRN counts turns within the length of training: say length")
+    twin = copy.deepcopy(model, {id(p): p for p in model.parameters()})
+    omega, factor = frequencies(method, rope_frequencies(model.config.d_head, model.config.theta), s, length)
+    for block in twin.blocks:
+        block.attention.__class__ = LongAttention
+        block.attention.omega, block.attention.factor = omega.to(model.embedding.weight.device), factor
+    return twin
+
+
+# ---------------------------------------------------------------- loss by position, hidden keys
+
+
+def hidden(model: GPT, ids: Tensor) -> Tensor:
+    """What the head reads: ids (B, T) → (B, T, d_model)."""
+    positions, x = torch.arange(ids.shape[1], device=ids.device), model.embedding(ids)
+    for block in model.blocks:
+        x = block(x, positions)
+    return model.norm(x)
+
+
+def position_losses(model: GPT, ids: Tensor, chunk: int = 2048) -> Tensor:
+    """The loss of each next token, in nats: ids (B, T) → (B, T − 1). Scores of all the vocabulary are held for `chunk` tokens only."""
+    x, targets = hidden(model, ids)[:, :-1], ids[:, 1:]
+    parts = [
+        F.cross_entropy(model.head(a).float().mT, b, reduction="none")
+        for a, b in zip(x.split(chunk, 1), targets.split(chunk, 1), strict=True)
+    ]
+    return torch.cat(parts, dim=1)
+
+
+def passkey(filler: Sequence[int], needle: Sequence[int], question: Sequence[int], length: int, depth: float) -> list[int]:
+    """A prompt of exactly `length` tokens: the needle after a share `depth` of the filler, the question at the end.
+
+    Args:
+        filler: tokens, at least as many as are needed; its first are used.
+        needle: what is hidden.
+        question: what comes last.
+        length: of the prompt.
+        depth: from 0, the needle first, to 1, right before the question.
+
+    Raises:
+        ValueError: if depth is not within 0 and 1, the two parts do not fit, or the filler is too short.
+    """
+    room = length - len(needle) - len(question)
+    if not 0 <= depth <= 1:
+        raise ValueError(f"depth is a share between 0 and 1, got {depth}")
+    if not 0 <= room <= len(filler):
+        raise ValueError(f"{room} tokens of filler are needed, and {len(filler)} are there")
+    at = round(depth * room)
+    return [*filler[:at], *needle, *filler[at:room], *question]
+
+
+def exact_answers(model: GPT, prompts: Tensor, answers: Tensor) -> Tensor:
+    """Whether greedy writing after each prompt gives the answer, all of it: prompts (B, T), answers (B, K) → (B,) of bool.
+
+    The answer is read along with the prompt: greedy writing gives it if and only if each of its tokens scores highest after
+    the prompt and the tokens of the answer before it.
+    """
+    K = answers.shape[1]
+    x = hidden(model, torch.cat([prompts, answers[:, :-1]], dim=1))[:, -K:]  # (B, K, d_model)
+    return (model.head(x).argmax(dim=-1) == answers).all(dim=1)
+
+
+def wilson(right: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share: formula ch19-wilson.
+
+    Raises:
+        ValueError: if `right` is not between 0 and `trials`, or there are no trials.
+
+    Source: Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference.
+    """
+    if not 0 <= right <= trials or trials < 1:
+        raise ValueError(f"{right} right of {trials} trials is no share")
+    share = right / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def effective_length(lengths: Sequence[int], right: Sequence[int], trials: Sequence[int], floor: float) -> int:
+    """The longest of the rising lengths at which, and at all before it, Wilson's interval lies above `floor`; 0 if there is none.
+
+    Raises:
+        ValueError: if the lengths do not rise.
+    """
+    if list(lengths) != sorted(set(lengths)):
+        raise ValueError(f"lengths must rise, got {list(lengths)}")
+    good = 0
+    for length, k, n in zip(lengths, right, trials, strict=True):
+        if wilson(k, n)[0] <= floor:
+            break
+        good = length
+    return good
+
+
+# ---------------------------------------------------------------- hidden keys for small models
+
+LETTERS = 4  # of a key
+KEY_MARK = 256  # comes before a key, where it is hidden and where it is asked for; no byte
+V_KEYS = 257
+
+
+def hidden_keys(text: Tensor, generator: torch.Generator, depth: float | None = None) -> Tensor:
+    """Windows of bytes with a key hidden in each and asked for at the end: text (B, T) → (B, T), the text's end left out.
+
+    Mark and four random small letters stand somewhere in the text, and again as the last five tokens. `depth` None draws the place.
+    """
+    B, T = text.shape
+    room = T - 2 * (LETTERS + 1)
+    keys = torch.randint(97, 123, (B, LETTERS), generator=generator)
+    keys = torch.cat([torch.full((B, 1), KEY_MARK), keys], dim=1)  # (B, 5)
+    at = torch.randint(room + 1, (B,), generator=generator) if depth is None else torch.full((B,), round(depth * room))
+    place = torch.arange(T - LETTERS - 1) - at[:, None]  # (B, T − 5), 0 where the mark goes
+    order = torch.where(place < 0, place + at[:, None], place + at[:, None] - (LETTERS + 1)).clamp(min=0)
+    inside = (place >= 0) & (place <= LETTERS)
+    body = torch.where(inside, keys.gather(1, place.clamp(0, LETTERS)), text.gather(1, order))
+    return torch.cat([body, keys], dim=1)
