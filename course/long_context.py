@@ -13,14 +13,15 @@ from course.position_rope import rope_frequencies
 
 __all__ = [
     "KEY_MARK",
-    "LETTERS",
     "METHODS",
+    "SIGNS_OF_A_KEY",
     "V_KEYS",
     "LongAttention",
     "effective_length",
     "exact_answers",
     "extended",
     "frequencies",
+    "hidden",
     "hidden_keys",
     "ntk_base",
     "ntk_freqs",
@@ -274,23 +275,25 @@ def effective_length(lengths: Sequence[int], right: Sequence[int], trials: Seque
 
 # ---------------------------------------------------------------- hidden keys for small models
 
-LETTERS = 4  # of a key
+SIGNS, SIGNS_OF_A_KEY = 128, 4  # which stand in no text
 KEY_MARK = 256  # comes before a key, where it is hidden and where it is asked for; no byte
-V_KEYS = 257
+V_KEYS = KEY_MARK + 1 + SIGNS
 
 
-def hidden_keys(text: Tensor, generator: torch.Generator, depth: float | None = None) -> Tensor:
+def hidden_keys(text: Tensor, generator: torch.Generator, depth: float | None = None, signs: int = SIGNS_OF_A_KEY) -> Tensor:
     """Windows of bytes with a key hidden in each and asked for at the end: text (B, T) → (B, T), the text's end left out.
 
-    Mark and four random small letters stand somewhere in the text, and again as the last five tokens. `depth` None draws the place.
+    A mark and different signs, four of them if nothing is said, stand somewhere in the text, and again as its last tokens. `depth`
+    None draws the place.
     """
     B, T = text.shape
-    room = T - 2 * (LETTERS + 1)
-    keys = torch.randint(97, 123, (B, LETTERS), generator=generator)
-    keys = torch.cat([torch.full((B, 1), KEY_MARK), keys], dim=1)  # (B, 5)
+    size = 1 + signs
+    room = T - 2 * size
+    drawn = torch.rand(B, SIGNS, generator=generator).argsort(dim=1)[:, :signs] + KEY_MARK + 1  # (B, signs)
+    keys = torch.cat([torch.full((B, 1), KEY_MARK), drawn], dim=1)  # (B, size)
     at = torch.randint(room + 1, (B,), generator=generator) if depth is None else torch.full((B,), round(depth * room))
-    place = torch.arange(T - LETTERS - 1) - at[:, None]  # (B, T − 5), 0 where the mark goes
-    order = torch.where(place < 0, place + at[:, None], place + at[:, None] - (LETTERS + 1)).clamp(min=0)
-    inside = (place >= 0) & (place <= LETTERS)
-    body = torch.where(inside, keys.gather(1, place.clamp(0, LETTERS)), text.gather(1, order))
+    place = torch.arange(T - size) - at[:, None]  # (B, T − size), 0 where the mark goes
+    order = torch.where(place < 0, place, place - size) + at[:, None]
+    inside = (place >= 0) & (place < size)
+    body = torch.where(inside, keys.gather(1, place.clamp(0, size - 1)), text.gather(1, order.clamp(min=0)))
     return torch.cat([body, keys], dim=1)
