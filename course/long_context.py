@@ -190,9 +190,9 @@ def extended(model: GPT, method: str = "unchanged", s: float = 1.0, length: int 
 # ---------------------------------------------------------------- loss by position, hidden keys
 
 
-def hidden(model: GPT, ids: Tensor) -> Tensor:
-    """What the head reads: ids (B, T) → (B, T, d_model)."""
-    positions, x = torch.arange(ids.shape[1], device=ids.device), model.embedding(ids)
+def hidden(model: GPT, ids: Tensor, positions: Tensor | None = None) -> Tensor:
+    """What the head reads: ids (B, T), at positions (T,) if not 0 … T − 1 → (B, T, d_model)."""
+    positions, x = torch.arange(ids.shape[1], device=ids.device) if positions is None else positions, model.embedding(ids)
     for block in model.blocks:
         x = block(x, positions)
     return model.norm(x)
