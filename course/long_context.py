@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course import data, pretrained
 from course.model import GPT, Attention, KVCache, attend
 from course.position_rope import rope_frequencies
 
@@ -21,6 +22,7 @@ __all__ = [
     "exact_answers",
     "extended",
     "frequencies",
+    "gapped",
     "hidden",
     "hidden_keys",
     "ntk_base",
@@ -31,6 +33,7 @@ __all__ = [
     "score_factor",
     "turn",
     "unseen",
+    "verdicts",
     "wilson",
     "yarn_freqs",
     "yarn_ramp",
@@ -69,7 +72,7 @@ def ntk_freqs(omega: Tensor, s: float) -> Tensor:
 
 
 def yarn_ramp(omega: Tensor, length: int, low: float = 1.0, high: float = 32.0) -> Tensor:
-    """How much of its frequency a pair keeps: 0 if it turns at most `low` times within `length`, 1 from `high` turns on; formula ch19-ramp.
+    """How much of its frequency a pair keeps: 0 if it turns at most `low` times within `length`, 1 from `high` turns on; formula ch19-yarn.
 
     omega (n,) → (n,), a line in the number of turns between.
 
@@ -297,3 +300,99 @@ def hidden_keys(text: Tensor, generator: torch.Generator, depth: float | None = 
     inside = (place >= 0) & (place < size)
     body = torch.where(inside, keys.gather(1, place.clamp(0, size - 1)), text.gather(1, order.clamp(min=0)))
     return torch.cat([body, keys], dim=1)
+
+
+# ---------------------------------------------------------------- the trained model
+
+
+@torch.no_grad()
+def gapped(texts: int = 2, tokens: int = 64, gaps: tuple[int, ...] = (0, 8192, 16384, 32768)) -> dict:
+    """SmolLM2's loss on the second of two halves of a text, where positions jump by a gap between the halves.
+
+    Only distances change, and only those between the halves. `alone` is the loss of the second half without the first.
+    """
+    model, tokenizer = pretrained.load("smollm2-135m"), pretrained.tokenizer("smollm2-135m")
+    text, arms = data.read("austen"), {"unchanged": ("unchanged", 1), "YaRN 4": ("YaRN", 4)}
+    starts = [round((i + 0.5) * len(text) / texts) for i in range(texts)]
+    ids = torch.tensor([tokenizer.encode(text[at : at + 16 * tokens], errors="ignore")[: 2 * tokens] for at in starts])
+
+    def loss(arm: str, ids: Tensor, positions: Tensor) -> float:
+        one = extended(model, *arms[arm], model.config.T_max)
+        logits = one.head(hidden(one, ids, positions)[:, -tokens:-1])  # of the second half, its first token left out
+        return round(float(F.cross_entropy(logits.mT, ids[:, 1 - tokens :])), 3)
+
+    first, place = torch.arange(2 * tokens) < tokens, torch.arange(2 * tokens)
+    told = {arm: [loss(arm, ids, torch.where(first, place, place + gap)) for gap in gaps] for arm in arms}
+    return {"gaps": list(gaps), "alone": loss("unchanged", ids[:, tokens:], place[:tokens])} | told
+
+
+# ---------------------------------------------------------------- predictions against the record
+
+
+def verdicts(record: dict) -> dict[str, tuple[str, bool, str]]:
+    """Of each prediction of `experiments/long_context.py` that is a number: the claim, whether it held, and the numbers."""
+    results = record["results"]
+    edges, rows, anew = (results["loss"][key] for key in ("edges", "rows", "anew"))
+    places = {name: i for i, name in enumerate(edges[1:])}
+
+    def loss(text: str, arm: str, *ends: int) -> float:
+        return float(torch.tensor(rows[text][arm])[:, [places[end] for end in ends]].mean())
+
+    def said(values) -> str:
+        return ", ".join(f"{x:.2f}" for x in values)
+
+    texts, late, far = list(rows), (32768,), (20480, 24576, 28672, 32768)
+    rise = [loss(t, "unchanged", 16384) - loss(t, "unchanged", 8192) for t in texts]
+    near = {a: [loss(t, "PI 4", 128, 512, 2048) - loss(t, a, 128, 512, 2048) for t in texts] for a in ("NTK 4", "YaRN 4")}
+    last = {a: [loss(t, "NTK 4", 28672, *late) - loss(t, a, 28672, *late) for t in texts] for a in ("NTK 8", "YaRN 4")}
+    arms = list(rows[texts[0]])
+    gain = [max(sum(anew[t]["8192"]) / len(anew[t]["8192"]) - loss(t, a, *far) for a in arms) for t in texts]
+    found, each = results["keys"]["found"], results["keys"]["trials"] * len(results["keys"]["depths"])
+    flat = [a for a in arms if max(loss(t, a, *far) - loss(t, a, 8192) for t in texts) < 0.15]
+    fall = {a: (sum(found[a]["4096"]) - sum(found[a]["32768"])) / each for a in flat}
+    told = {
+        "P1": ("unchanged, the loss rises by more than 0.5", min(rise) > 0.5, said(rise)),
+        "P2": (
+            "near the start PI 4 costs over 0.05 more",
+            min(map(min, near.values())) > 0.05,
+            said(x for row in near.values() for x in row),
+        ),
+        "P3": (
+            "at the end NTK 8 and YaRN 4 beat NTK 4",
+            min(map(min, last.values())) > 0,
+            said(x for row in last.values() for x in row),
+        ),
+        "P4": ("no arm gains over 0.02 on the model that starts anew", max(gain) <= 0.02, f"best {said(gain)}"),
+        "P5": (
+            "an arm of flat loss finds fewer keys by 0.3",
+            any(x >= 0.3 for x in fall.values()),
+            f"{len(flat)} flat arms, {said(fall.values())}",
+        ),
+    }
+    return told | _verdicts_of_small(results["small"], 5 * record["settings"]["tested"]["keys"])
+
+
+def _verdicts_of_small(small: dict, trials: int) -> dict[str, tuple[str, bool, str]]:
+    able = torch.tensor([sum(row["128"]) for row in small["as trained"]["unchanged"]["keys"]]) >= 0.9 * trials
+
+    def mean(kind: str, arm: str, n: str) -> float:
+        shares = torch.tensor([sum(row[n]) / trials for row in small[kind][arm]["keys"]], dtype=torch.float64)
+        return float(shares[able].mean())
+
+    before, after = ({a: mean(kind, a, "512") for a in small[kind] if a != "more at 128"} for kind in ("as trained", "tuned"))
+    tuned = list(after)
+    spread = [max(each[a] for a in tuned) - min(each[a] for a in tuned) for each in (before, after)]
+    more = mean("tuned", "more at 128", "512") - before["unchanged"]
+    falls = [after[a] - mean("tuned", a, "1024") for a in tuned]
+    best = max(before.values()) - before["unchanged"]
+    both = (before["unchanged"] < 0.25 and best >= 0.2, min(after.values()) >= 0.9 and 3 * spread[1] < spread[0] and more < 0.1)
+    show = lambda *x: ", ".join(f"{each:.2f}" for each in x)  # noqa: E731
+    return {
+        "P6": ("at 512 unchanged finds under a quarter, the best 0.2 more", both[0], show(before["unchanged"], best)),
+        "P7": (
+            "trained a little, all find 0.9 and differ less",
+            both[1],
+            f"{show(*after.values())}; spread {show(*spread)}; more at 128 {show(more)}",
+        ),
+        "P8": ("at 1,024 all fall by more than 0.2", min(falls) > 0.2, show(*falls)),
+    }

@@ -25,6 +25,7 @@ from course.attention_maps import look as look_at
 from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
 from course.fractional import depth_test
+from course.long_context import gapped
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
 from course.phase_polylog import log_spread
@@ -489,5 +490,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         responses,
         walks_back,
         atlas_dot,
+        gapped,
     )
 }
