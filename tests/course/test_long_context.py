@@ -151,6 +151,17 @@ def test_the_record_is_whole_and_has_a_verdict_on_each_prediction():
     assert all(len(rows) == results["loss"]["windows"] for each in results["loss"]["rows"].values() for rows in each.values())
 
 
+def test_predictions_about_keys_need_models_that_find_keys():
+    record = json.loads(json.dumps(data.record("long_context")))
+    assert [held for _, held, _ in list(long_context.verdicts(record).values())[5:]] == [None] * 3
+    small = record["results"]["small"]
+    for kind in ("as trained", "tuned"):
+        for arm, each in small[kind].items():
+            good = kind == "tuned" and arm != "more at 128"
+            each["keys"] = [{"128": [64] * 5, "512": [64 if good or arm == "YaRN 4" else 0] * 5, "1024": [0] * 5}] * 8
+    assert [held for _, held, _ in list(long_context.verdicts(record).values())[5:]] == [True] * 3
+
+
 def test_the_look_is_registered_and_its_record_fits():
     seen = data.record("looks")["results"]["gapped"]
     assert looks.LOOKS["gapped"] is long_context.gapped

@@ -166,3 +166,86 @@ def test_all_right():
     low = (share + z**2 / (2 * n) - z * sp.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))) / (1 + z**2 / n)
     assert sp.simplify(low.subs(share, 1) - n / (n + z**2)) == 0
     assert wilson(35, 35)[0] > 0.9 > wilson(34, 34)[0]
+
+
+# ---------------------------------------------------------------- the record
+
+
+def losses(text: str, arm: str, *ends: int) -> list[float]:
+    """Of each window, the mean loss of the parts that end there."""
+    found = data.record("long_context")["results"]["loss"]
+    return (
+        torch.tensor(found["rows"][text][arm], dtype=torch.float64)[:, [found["edges"].index(end) - 1 for end in ends]]
+        .mean(dim=1)
+        .tolist()
+    )
+
+
+def gap(one: list[float], other: list[float]) -> tuple[float, float]:
+    mean, half = data.interval([a - b for a, b in zip(one, other, strict=True)])
+    return mean - half, mean + half
+
+
+FAR = (20480, 24576, 28672, 32768)
+TEXTS = ("austen", "shakespeare")
+
+
+@pytest.mark.receipt("ch19-loss", "measured")
+def test_the_loss_breaks_unchanged_and_holds_with_yarn():
+    for text in TEXTS:
+        own = losses(text, "unchanged", 8192)
+        assert gap(losses(text, "unchanged", 16384), own)[0] > 0.5
+        assert gap(losses(text, "YaRN 4", 32768), own)[1] < 0.5
+
+
+@pytest.mark.receipt("ch19-near", "measured")
+def test_what_methods_cost_on_the_first_tokens():
+    found = data.record("long_context")["results"]["loss"]
+    width = torch.tensor([128.0, 384, 1536], dtype=torch.float64) / 2048
+    for text in TEXTS:
+        near = {
+            arm: (torch.tensor(rows, dtype=torch.float64)[:, :3] @ width).tolist() for arm, rows in found["rows"][text].items()
+        }
+        assert found["edges"][:4] == [0, 128, 512, 2048] and gap(near["PI 4"], near["unchanged"])[0] > 1
+        for arm in ("NTK 4", "YaRN 4"):
+            low, high = gap(near[arm], near["unchanged"])
+            assert 0 < low < high < 0.2
+
+
+@pytest.mark.receipt("ch19-anew", "measured")
+def test_forgetting_beats_every_method():
+    anew = data.record("long_context")["results"]["loss"]["anew"]
+    for text in TEXTS:
+        for arm in ("unchanged", "PI 2", "PI 4", "NTK 2", "NTK 4", "NTK 8", "YaRN 2", "YaRN 4"):
+            for length in ("8192", "2048"):
+                assert gap(losses(text, arm, *FAR), anew[text][length])[0] > 0
+
+
+@pytest.mark.receipt("ch19-keys", "measured")
+def test_keys_tell_apart_what_loss_does_not():
+    keys = data.record("long_context")["results"]["keys"]
+    each = keys["trials"] * len(keys["depths"])
+    right = {arm: {n: sum(row) for n, row in found.items()} for arm, found in keys["found"].items()}
+    ends = [binomtest(right[arm]["32768"], each).proportion_ci(0.95, method="wilson") for arm in ("YaRN 4", "NTK 4", "unchanged")]
+    assert each == 75 and [right[arm]["32768"] for arm in ("YaRN 4", "NTK 4", "unchanged")] == [40, 7, 0]
+    assert ends[0].low > ends[1].high and ends[1].low < 0.1
+    low, high = (binomtest(right["NTK 4"][n], each).proportion_ci(0.95, method="wilson") for n in ("32768", "16384"))
+    assert high.low - low.high > 0.3 and right["NTK 4"]["16384"] - right["NTK 4"]["32768"] > each / 2
+    assert sum(right["PI 4"].values()) == 0 and right["unchanged"]["16384"] == 0
+    for text in TEXTS:
+        assert gap(losses(text, "NTK 4", *FAR), losses(text, "NTK 4", 8192))[1] < 0.25
+
+
+@pytest.mark.receipt("ch19-tuned", "measured")
+def test_a_short_training_does_what_no_formula_does():
+    small = data.record("long_context")["results"]["small"]
+    bits = lambda kind, arm: [row[2] for row in small[kind][arm]["bits"]]  # noqa: E731
+    assert small["steps"]["trained"] == small["steps"]["trained at 512"] == 934 and small["steps"]["tuned unchanged"] == 102
+    assert gap(bits("as trained", "unchanged"), bits("tuned", "unchanged"))[0] > 1
+    low, high = gap(bits("tuned", "unchanged"), bits("trained at 512", "unchanged"))
+    assert -0.1 < low < high < 0.1
+    assert gap(bits("as trained", "unchanged"), bits("as trained", "NTK 4"))[0] > 0.5
+    assert gap(bits("tuned", "PI 4"), bits("tuned", "unchanged"))[0] > 0.8
+    low, high = gap(bits("tuned", "more at 128"), bits("as trained", "unchanged"))
+    assert low < 0 < high
+    assert all(sum(map(sum, row.values())) == 0 for row in small["as trained"]["unchanged"]["keys"])
