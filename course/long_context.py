@@ -148,7 +148,10 @@ class LongAttention(Attention):
     factor: float
 
     def project(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x (B, T, d_model) → queries (B, H, T, d_head), keys and values (B, kv_heads, T, d_head); scores grow by `factor`."""
+        """x (B, T, d_model) at positions (T,) → queries (B, H, T, d_head), keys and values (B, kv_heads, T, d_head).
+
+        Queries are multiplied by `factor`, and so are all scores.
+        """
         query, key, value = (self.split_heads(f(x)) for f in (self.query, self.key, self.value))
         if self.config.qk_norm:
             query, key = self.query_norm(query), self.key_norm(key)
