@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.answers import right, wrong
+from autograder.answers import equivalent, right, wrong
 from course.position_rope import rope_frequencies
 
 ANGLES, WAYS, RAMPS, TEST = "angles-it-has-never-met", "three-ways-to-turn-slower", "two-ramps", "a-fair-passkey-test"
@@ -395,4 +395,15 @@ wrong(
     {"lowest": "anew", "dearest": "anew"},
     "The rival changes no frequency, so it costs nothing there.",
     see="predict-then-change-frequencies",
+)
+
+
+# ---------------------------------------------------------------- changes that make no difference
+
+equivalent("ch19.unseen", "`new = (angles >= bound + 1e-09) …`", "no angle of the tests lies exactly a billionth above the bound")
+equivalent("ch19.base", "`new_base = 9999 * …`", "a ten-thousandth less, within the part in a thousand that is allowed")
+equivalent(
+    "ch19.passkey",
+    "`generator, grid = (torch.manual_seed(seed), [])`",
+    "the shared generator, seeded, draws as evenly and repeatably",
 )
