@@ -26,6 +26,7 @@ from course.checkpoint import load_gpt
 from course.decay_law import CURVES, decay_fit, gains
 from course.fractional import depth_test
 from course.kv_compression import cache_shelf
+from course.long_context import gapped
 from course.model import GPT
 from course.multi_head import induction_score, previous_score, said_twice
 from course.phase_polylog import log_spread
@@ -491,5 +492,6 @@ LOOKS: dict[str, Callable[[], dict]] = {
         walks_back,
         atlas_dot,
         cache_shelf,
+        gapped,
     )
 }
