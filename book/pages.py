@@ -12,7 +12,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import transformer_map
+from book import answers, sealing, transformer_map
 from book.registry import Registry
 from book.render import render
 from book.tables import MARK, receipt_link, table
@@ -50,6 +50,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
     cells, problems, linked = [], [], set()
     numbers = equation_numbers(chapter)
+    sealed = sealing.sealed(chapter)
     for number, cell in enumerate(cleared(chapter).cells):
         exercise, role = exercises.get(number, (None, None))
         where = f"{chapter.stem}, cell {number}"
@@ -59,7 +60,9 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
             if not problems:
                 cell.source = _text(cell.source, chapter, registry, linked, numbers, first=number == 0)
             if role == "header":
-                cell.source = _header(cell.source, exercise)
+                cell.source = _header(
+                    cell.source, exercise, answers.form(chapter, exercise, anchor(exercise.id), sealed.get(exercise.id))
+                )
         else:
             problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
         if "map" in tags(cell):
@@ -240,7 +243,7 @@ def anchor(exercise_id: str) -> str:
     return "exercise-" + re.sub(r"[^a-z0-9]+", "-", exercise_id.lower())
 
 
-def _header(text: str, exercise: Exercise) -> str:
+def _header(text: str, exercise: Exercise, answer: str) -> str:
     match = HEADER.search(text)
     points = f"{exercise.points:g} point{'s' if exercise.points != 1 else ''}"
     facts = [
@@ -251,7 +254,7 @@ def _header(text: str, exercise: Exercise) -> str:
         f"<span>{exercise.form}</span>",
     ]
     head = f'<p class="exercise-head">{"".join(facts)}</p>'
-    return f"({anchor(exercise.id)})=\n:::::{{div}} exercise\n{head}\n\n{(text[: match.start()] + text[match.end() :]).strip()}\n:::::"
+    return f"({anchor(exercise.id)})=\n:::::{{div}} exercise\n{head}\n\n{(text[: match.start()] + text[match.end() :]).strip()}\n\n{answer}:::::"
 
 
 def _dress(cell: NotebookNode, exercise: Exercise, role: str) -> None:
