@@ -147,6 +147,13 @@ def equation_numbers(chapter: Chapter) -> dict[str, str]:
     return {id: f"{prefix}.{place}" for place, id in enumerate(dict.fromkeys(FORMULA_LINE.findall(text)), start=1)}
 
 
+def equations(chapter: Chapter) -> dict[str, str]:
+    """The numbers of those formulas that stand as numbered rows, where their anchors are: not in a figure or a sentence."""
+    numbers = equation_numbers(chapter)
+    cells = [DISPLAY.sub(_display, cell.source) for cell in chapter.notebook.cells if cell.cell_type == "markdown"]
+    return {id: numbers[id] for cell in cells for _, id in EQUATION.findall(cell) if id in numbers}
+
+
 def equation_anchor(chapter: Chapter, formula_id: str) -> str:
     """The anchor of a formula on a chapter's page: equation-ch04-scale, or equation-ch09-ch07-rmsnorm for another chapter's."""
     own = formula_id.startswith(f"{chapter.id}-")
@@ -164,7 +171,7 @@ def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: di
 
 def _badge(registry: Registry, id: str) -> str:
     formula = registry.formulas[id]
-    return receipt_link(formula, f"{formula.id} · {formula.receipt}")
+    return receipt_link(formula, formula.receipt)  # its card says the id
 
 
 def _lead(text: str, chapter: Chapter) -> str:

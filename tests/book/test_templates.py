@@ -40,4 +40,5 @@ def test_a_name_that_is_missing_is_an_error():
 def test_markup_is_escaped_in_html_and_xml_alone():
     assert "a &lt; b" in render("page.xhtml", title="a < b", body="<p>")
     assert "<body><p></body>" in render("page.xhtml", title="", body="<p>")
-    assert "# Experiment: `a < b`" in render("experiment.md", stem="a < b", label="", facts={}, script="")
+    given = {"label": "", "about": "", "uses": [], "pictures": [], "results": {}, "facts": {}, "script": ""}
+    assert "# Experiment: `a < b`" in render("experiment.md", stem="a < b", **given)
