@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from docutils import nodes
 from sphinx.addnodes import glossary, pending_xref
 
-from book.pages import place
+from book.names import place
 from book.plain import plain
 from book.registry import Registry
 
