@@ -4,6 +4,7 @@ A look takes seconds where the model is on this machine; elsewhere it is read fr
 """
 
 import math
+import os
 from collections.abc import Callable
 
 import torch
@@ -65,14 +66,19 @@ STARTS = ("The capital of France is", "One, two, three, four,", "Water is made o
 def look(name: str) -> dict:
     """A look by its name in `LOOKS`: made anew where the model is here, else as it was recorded, which is said.
 
+    With the environment variable `COURSE_LOOKS=recorded` it is always the record: tests, which make each look anew once, spare
+    the notebooks that.
+
     Raises:
         KeyError: if there is no such look.
     """
-    made = LOOKS[name]
+    made, recorded = LOOKS[name], data.record("looks")["results"]
+    if os.environ.get("COURSE_LOOKS") == "recorded":
+        return recorded[name]
     if pretrained.is_here(MODEL):
         return made()
     print(f"{MODEL} is not on this machine: these numbers were recorded. To make them here: python -m course.pretrained {MODEL}")
-    return data.record("looks")["results"][name]
+    return recorded[name]
 
 
 @torch.no_grad()
