@@ -23,9 +23,17 @@ wrong(
     see=BYTES,
 )
 wrong(
-    "ch20.budget", RIGHT | {"four": 410, "two": 683}, "You rounded to the nearest: a token that fits only in part is not kept.", see=BYTES
+    "ch20.budget",
+    RIGHT | {"four": 410, "two": 683},
+    "You rounded to the nearest: a token that fits only in part is not kept.",
+    see=BYTES,
 )
-wrong("ch20.budget", RIGHT | {"plain": 256, "weighed": 252, "four": 819, "two": 1365}, "Your budget is an eighth of the bytes.", see=BYTES)
+wrong(
+    "ch20.budget",
+    RIGHT | {"plain": 256, "weighed": 252, "four": 819, "two": 1365},
+    "Your budget is an eighth of the bytes.",
+    see=BYTES,
+)
 wrong("ch20.budget", RIGHT | {"mib": 2.8125}, "That is the budget; asked is the whole cache, before anything is cut.", see=BYTES)
 wrong("ch20.budget", RIGHT | {"mib": 90.0}, "You counted something twice: numbers of 16 bits take two bytes each.", see=BYTES)
 
@@ -391,7 +399,7 @@ def for_99_per_cent(share):
 
 
 @right("ch20.lost")
-def in_float32(share):
+def in_single_precision(share):
     value = torch.tensor([[0.0, 1e-5, 0.0], [0.6, 0.0, 0.8], [0.0, 1e-5, 0.0]])
     return torch.tensor([share / 2, 1 - share, share / 2]), value, torch.tensor([0, 2])
 
