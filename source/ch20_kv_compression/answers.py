@@ -10,18 +10,32 @@ BYTES, KEYS, TAIL, WHICH = "what-a-byte-buys", "how-many-keys", "where-the-tail-
 
 # ---------------------------------------------------------------- ch20.budget
 
-RIGHT = {"mib": 45.0, "plain": 256, "weighed": 252, "four": 819, "two": 1365}
-wrong("ch20.budget", RIGHT | {"four": 1024, "two": 2048}, "You left out the steps and offsets that each group stores.", see=BYTES)
+RIGHT = {"mib": 45.0, "plain": 128, "weighed": 126, "four": 409, "two": 682}
+wrong("ch20.budget", RIGHT | {"four": 512, "two": 1024}, "You left out the steps and offsets that each group stores.", see=BYTES)
 wrong("ch20.budget", RIGHT | {"mib": 22.5}, "Keys and values are two tensors; you counted one.", see=BYTES)
 wrong("ch20.budget", RIGHT | {"mib": 47.186}, "That is in millions of bytes; a MiB is a little more.", see=BYTES)
 wrong("ch20.budget", RIGHT | {"mib": 135.0}, "You counted the heads of the queries; three of them share one cache.", see=BYTES)
-wrong("ch20.budget", RIGHT | {"weighed": 256}, "The weight that is stored beside each key takes room as well.", see=BYTES)
+wrong("ch20.budget", RIGHT | {"weighed": 128}, "The weight that is stored beside each key takes room as well.", see=BYTES)
 wrong(
     "ch20.budget",
-    RIGHT | {"four": 910, "two": 1638},
+    RIGHT | {"four": 455, "two": 819},
     "Each group stores an offset beside its step: you counted one of the two.",
     see=BYTES,
 )
+wrong(
+    "ch20.budget",
+    RIGHT | {"four": 410, "two": 683},
+    "You rounded to the nearest: a token that fits only in part is not kept.",
+    see=BYTES,
+)
+wrong(
+    "ch20.budget",
+    RIGHT | {"plain": 256, "weighed": 252, "four": 819, "two": 1365},
+    "Your budget is an eighth of the bytes.",
+    see=BYTES,
+)
+wrong("ch20.budget", RIGHT | {"mib": 2.8125}, "That is the budget; asked is the whole cache, before anything is cut.", see=BYTES)
+wrong("ch20.budget", RIGHT | {"mib": 90.0}, "You counted something twice: numbers of 16 bits take two bytes each.", see=BYTES)
 
 # ---------------------------------------------------------------- ch20.windows
 
@@ -81,6 +95,33 @@ def share_that_is_lost(gamma, shares, N):
 def not_normalised(gamma, shares, N):
     partial = torch.arange(1, N + 1).double().pow(-gamma).cumsum(0)
     return [min(N, 1 + int((partial < f).sum())) for f in shares]
+
+
+@wrong("ch20.windows", "You add up in 32 bits: many small weights are lost in a large sum.", see=KEYS)
+def in_float32(gamma, shares, N):
+    partial = torch.arange(1, N + 1).float().pow(-gamma).cumsum(0)
+    return [N if f == 1 else 1 + int((partial < f * partial[-1]).sum()) for f in shares]
+
+
+@wrong("ch20.windows", "Your shares are rounded to 32 bits before they are compared.", see=KEYS)
+def shares_in_float32(gamma, shares, N):
+    partial = torch.arange(1, N + 1).double().pow(-gamma).cumsum(0)
+    wanted = (torch.tensor(shares) * partial[-1]).double()
+    return [N if f == 1 else 1 + int((partial < w).sum()) for f, w in zip(shares, wanted, strict=True)]
+
+
+@wrong("ch20.windows", "You write into the list that you were given: whoever called still needs the shares.", see=KEYS)
+def into_the_list_of_shares(gamma, shares, N):
+    partial = torch.arange(1, N + 1).double().pow(-gamma).cumsum(0)
+    for i, f in enumerate(shares):
+        shares[i] = N if f == 1 else 1 + int((partial < f * partial[-1]).sum())
+    return shares
+
+
+@wrong("ch20.windows", "A share just below one does not need all keys.", see=KEYS)
+def all_for_nearly_one(gamma, shares, N):
+    partial = torch.arange(1, N + 1).double().pow(-gamma).cumsum(0)
+    return [N if f > 0.999 else 1 + int((partial < f * partial[-1]).sum()) for f in shares]
 
 
 # ---------------------------------------------------------------- ch20.tail
@@ -155,6 +196,39 @@ def one_power_less(gamma, D, N):
         if b == math.inf:
             return a ** (-1 - gamma) / (gamma + 1)
         return (a ** (-1 - gamma) - b ** (-1 - gamma)) / (gamma + 1)
+
+    return area(D + 1, N + 1), area(D, N)
+
+
+@wrong("ch20.tail", "Only at γ = 1 is the antiderivative a logarithm: near it it is still a power.", see=TAIL)
+def logarithm_near_one(gamma, D, N):
+    def area(a, b):
+        if abs(gamma - 1) < 0.2:
+            return math.log(b / a)
+        if b == math.inf:
+            return a ** (1 - gamma) / (gamma - 1) if gamma > 1 else math.inf
+        return (b ** (1 - gamma) - a ** (1 - gamma)) / (1 - gamma)
+
+    return area(D + 1, N + 1), area(D, N)
+
+
+@wrong("ch20.tail", "You move γ a little to get round the division by zero: that costs more digits than are allowed.", see=TAIL)
+def never_quite_one(gamma, D, N):
+    def area(a, b):
+        if b == math.inf:
+            return a ** (1 - gamma) / (gamma - 1) if gamma > 1 else math.inf
+        s = 1 - gamma + 1e-9
+        return (b**s - a**s) / s
+
+    return area(D + 1, N + 1), area(D, N)
+
+
+@wrong("ch20.tail", "You take a large N for infinite: what lies beyond a million keys is not nothing.", see=TAIL)
+def large_is_infinite(gamma, D, N):
+    def area(a, b):
+        if b > 100_000 and (gamma > 1 or b == math.inf):
+            return a ** (1 - gamma) / (gamma - 1) if gamma > 1 else math.inf
+        return math.log(b / a) if gamma == 1 else (b ** (1 - gamma) - a ** (1 - gamma)) / (1 - gamma)
 
     return area(D + 1, N + 1), area(D, N)
 
@@ -247,6 +321,39 @@ def later_of_equals(mass, value, n, recent, aware):
     return order[..., :n].sort(dim=-1).values
 
 
+@wrong("ch20.rules", "You add up the absolute numbers of a value: its length is another sum.", see=WHICH)
+def by_absolute_numbers(mass, value, n, recent, aware):
+    score = (mass * value.abs().sum(dim=-1) if aware else mass).clone()
+    score[..., max(0, score.shape[-1] - recent) :] = math.inf
+    best = score.argsort(dim=-1, descending=True, stable=True)[..., :n]
+    return best.sort(dim=-1).values
+
+
+@wrong("ch20.rules", "You take the greatest number of a value for its length.", see=WHICH)
+def by_the_greatest_number(mass, value, n, recent, aware):
+    score = (mass * value.abs().amax(dim=-1) if aware else mass).clone()
+    score[..., max(0, score.shape[-1] - recent) :] = math.inf
+    best = score.argsort(dim=-1, descending=True, stable=True)[..., :n]
+    return best.sort(dim=-1).values
+
+
+@wrong("ch20.rules", "The score that you give the last keys can be beaten: a mass is a sum over many queries.", see=WHICH)
+def a_score_that_can_be_beaten(mass, value, n, recent, aware):
+    score = (mass * value.norm(dim=-1) if aware else mass).clone()
+    score[..., max(0, score.shape[-1] - recent) :] = 1000.0
+    best = score.argsort(dim=-1, descending=True, stable=True)[..., :n]
+    return best.sort(dim=-1).values
+
+
+@wrong("ch20.rules", "You count keys before the first one: `recent` may be more than there are.", see=WHICH)
+def keys_before_the_first(mass, value, n, recent, aware):
+    S = mass.shape[-1]
+    score = (mass * value.norm(dim=-1) if aware else mass)[..., : max(0, S - recent)]
+    best = score.argsort(dim=-1, descending=True, stable=True)[..., : n - recent]
+    last = torch.arange(S - recent, S).expand(*mass.shape[:-1], -1)
+    return torch.cat([best, last], dim=-1).sort(dim=-1).values
+
+
 equivalent("ch20.rules", "`score[..., max(1, S - recent):] = math.inf`", "the first key is among the last only if all stay")
 
 # ---------------------------------------------------------------- ch20.lost
@@ -291,6 +398,23 @@ def for_99_per_cent(share):
     return weights, torch.tensor([[0.0, 0.009], [0.0, 0.009], [1.0, 0.0]]).double(), [0, 1]
 
 
+@right("ch20.lost")
+def in_single_precision(share):
+    value = torch.tensor([[0.0, 1e-5, 0.0], [0.6, 0.0, 0.8], [0.0, 1e-5, 0.0]])
+    return torch.tensor([share / 2, 1 - share, share / 2]), value, torch.tensor([0, 2])
+
+
+@wrong("ch20.lost", "One head serves for every share: the mass that stays is not the one that was asked for.", see=WHICH)
+def one_for_all(share):
+    return torch.tensor([0.4995, 0.4995, 0.001]), torch.tensor([[0.0, 1e-5], [0.0, 1e-5], [1.0, 0.0]]), [0, 1]
+
+
+@wrong("ch20.lost", "The values that stay are nothing at all: then no coordinate is the largest.", see=WHICH)
+def values_of_nothing(share):
+    weights = torch.tensor([share / 2, share / 2, 1 - share], dtype=torch.float64)
+    return weights, torch.tensor([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]), [0, 1]
+
+
 equivalent(
     "ch20.lost", "`value = torch.tensor([[0.0, 0.0001], [0.0, 0.0001], [1.0, 0.0]])`", "any dtype will do; the test reads float64"
 )
@@ -302,6 +426,8 @@ wrong("ch20.settle", "abd", "Look once more at what is equal in a.", see="at-equ
 wrong("ch20.settle", "bdf", "That a budget has no parameters says nothing of what it keeps.", see="at-equal-bytes")
 wrong("ch20.settle", "b", "A comparison of two says nothing while chance could have done as well.", see="at-equal-bytes")
 wrong("ch20.settle", "bde", "One mean over a book can stay where it is while an answer is lost.", see="at-equal-bytes")
+
+wrong("ch20.settle", "bcd", "Whoever picks a share for each method has looked at the result.", see="at-equal-bytes")
 
 # ---------------------------------------------------------------- ch20.guess
 
