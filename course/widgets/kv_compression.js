@@ -33,7 +33,7 @@ function boxes(state, width, onAsk) {
     const share = Number(now.stays[i]) / 9;
     const digit = answer.includes(i);
     const stroke = digit ? "var(--wrong)" : "currentColor";
-    const box = svg("rect", { ...at, fill: "var(--key)", "fill-opacity": 0.9 * share, stroke, "stroke-width": i === asked ? 3 : digit ? 2 : 1, "stroke-opacity": digit || i === asked ? 1 : 0.25, style: "cursor: pointer" });
+    const box = svg("rect", { ...at, fill: "var(--one)", "fill-opacity": 0.9 * share, stroke, "stroke-width": i === asked ? 3 : digit ? 2 : 1, "stroke-opacity": digit || i === asked ? 1 : 0.25, style: "cursor: pointer" });
     box.addEventListener("click", () => onAsk(i));
     nodes.push(box);
     if (digit) nodes.push(text(at.x + at.width / 2, at.y + 17, token.trim(), { "text-anchor": "middle", style: "pointer-events: none" }));
@@ -47,7 +47,7 @@ export default {
     const put = connect(model, el, names, draw);
     const now = () => Object.fromEntries([...names, "tokens", "answer", "full", "found"].map((name) => [name, model.get(name)]));
     const how = choice({ label: "method", options: METHODS.map((name) => [name, name]), value: now().method, onChange: (method) => put({ method }) });
-    const much = slider({ label: "budget", min: 0, max: 3, step: 1, value: BUDGETS.indexOf(now().budget), format: (i) => `1/${Math.round(1 / BUDGETS[i])}`, colour: "key", onInput: (i) => put({ budget: BUDGETS[i] }) });
+    const much = slider({ label: "budget", min: 0, max: 3, step: 1, value: BUDGETS.indexOf(now().budget), format: (i) => `1/${Math.round(1 / BUDGETS[i])}`, colour: "one", onInput: (i) => put({ budget: BUDGETS[i] }) });
     const which = slider({ label: "token", min: 0, max: now().tokens.length - 1, step: 1, value: now().asked, format: (i) => String(i), onInput: (asked) => put({ asked }) });
     const figure = drawing("", (width) => boxes(now(), width, (asked) => put({ asked })));
     const told = sentence();

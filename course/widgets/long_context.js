@@ -49,7 +49,7 @@ function grid(state, width, onChoose) {
     lengths.forEach((_, i) => {
       const share = found[method][i][j] / trials;
       const [x, y] = [left + i * wide, top + j * high];
-      const cell = svg("rect", { x: x + 1, y: y + 1, width: wide - 2, height: high - 2, fill: "var(--weights)", "fill-opacity": 0.06 + 0.64 * share, style: "cursor: pointer" });
+      const cell = svg("rect", { x: x + 1, y: y + 1, width: wide - 2, height: high - 2, fill: "var(--one)", "fill-opacity": 0.06 + 0.64 * share, style: "cursor: pointer" });
       nodes.push(cell, text(x + wide / 2, y + high / 2 + 4, `${Math.round(100 * share)} %`, { "text-anchor": "middle", style: "pointer-events: none" }));
       cell.addEventListener("click", () => onChoose(i, j));
     });
@@ -69,8 +69,8 @@ export default {
     const now = () => Object.fromEntries([...names, "found", "lengths", "depths", "trials"].map((name) => [name, model.get(name)]));
     const { found, lengths, depths } = now();
     const how = choice({ label: "method and factor", options: Object.keys(found).map((x) => [x, x]), value: now().method, onChange: (method) => put({ method }) });
-    const long = slider({ label: "length", min: 0, max: lengths.length - 1, step: 1, value: now().column, format: (i) => grouped(lengths[i]), colour: "key", onInput: (column) => put({ column }) });
-    const deep = slider({ label: "depth", min: 0, max: depths.length - 1, step: 1, value: now().row, format: (j) => `${Math.round(100 * depths[j])} %`, colour: "query", onInput: (at) => put({ row: at }) });
+    const long = slider({ label: "length", min: 0, max: lengths.length - 1, step: 1, value: now().column, format: (i) => grouped(lengths[i]), colour: "one", onInput: (column) => put({ column }) });
+    const deep = slider({ label: "depth", min: 0, max: depths.length - 1, step: 1, value: now().row, format: (j) => `${Math.round(100 * depths[j])} %`, colour: "two", onInput: (at) => put({ row: at }) });
     const figure = drawing("", (width) => grid(now(), width, (column, at) => put({ column, row: at })));
     const told = sentence();
     function draw() {
