@@ -44,7 +44,7 @@ __all__ = [
 
 
 def keys_needed(gamma: float, share: float, N: int) -> int:
-    """The fewest nearest keys that hold a share of the mass if weights fall as d^−γ, formula ch20-window.
+    """The fewest nearest keys that hold a share of the mass if weights fall as r^−γ, formula ch20-window.
 
     Args:
         gamma: the exponent, any number.
@@ -175,7 +175,7 @@ class Kept:
 FIRST = 4  # tokens at the start that most rules keep
 RULES = ("all", "window", "sinks", "hitters", "value", "value and sinks", "random")
 """Which keys stay. All but the first two, and "sinks", keep the last n / 2, and fill the rest by: the weight a key has had; that times
-the length of its value; the same after the first four; the first four and then chance."""
+the length of its value; the same after the first four; the first four and then chance, one draw for all caches and texts."""
 
 
 def chosen(kept: Kept, rule: str, n: int, seed: int = 0) -> Tensor:

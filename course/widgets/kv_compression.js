@@ -27,7 +27,7 @@ function boxes(state, width, onAsk) {
   const across = Math.max(12, Math.min(32, Math.floor(width / 19)));
   const [step, tall, top] = [width / across, 26, 30];
   const right = seen(now.says) === full;
-  const nodes = [text(2, 18, `answers “${seen(now.says)}”`, { class: "course-strong", fill: `var(--${right ? "right" : "wrong"})` })];
+  const nodes = [text(2, 18, `answers “${seen(now.says)}”, ${right ? "right" : "wrong"}`, { class: "course-strong", style: `fill: var(--${right ? "right" : "wrong"})` })];
   tokens.forEach((token, i) => {
     const at = { x: (i % across) * step + 1, y: top + Math.floor(i / across) * (tall + 4), width: step - 2, height: tall, rx: 3 };
     const share = Number(now.stays[i]) / 9;
@@ -36,7 +36,7 @@ function boxes(state, width, onAsk) {
     const box = svg("rect", { ...at, fill: "var(--one)", "fill-opacity": 0.9 * share, stroke, "stroke-width": i === asked ? 3 : digit ? 2 : 1, "stroke-opacity": digit || i === asked ? 1 : 0.25, style: "cursor: pointer" });
     box.addEventListener("click", () => onAsk(i));
     nodes.push(box);
-    if (digit) nodes.push(text(at.x + at.width / 2, at.y + 17, token.trim(), { "text-anchor": "middle", style: "pointer-events: none" }));
+    if (digit) nodes.push(text(at.x + at.width / 2, at.y + 17, token.trim(), { "text-anchor": "middle", style: `pointer-events: none${share > 0.6 ? "; fill: #111" : ""}` }));
   });
   return [top + Math.ceil(tokens.length / across) * (tall + 4) + 4, ...nodes];
 }

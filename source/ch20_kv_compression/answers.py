@@ -379,7 +379,7 @@ def a_value_too_long(share):
 
 
 @wrong(
-    "ch20.lost", "All your values are equally long: then the mass protects the answer as soon as it is above one half.", see=WHICH
+    "ch20.lost", "Your kept values are long and point the same way: with more than half of the mass they decide the output.", see=WHICH
 )
 def equally_long(share):
     weights = torch.tensor([share / 2, share / 2, 1 - share], dtype=torch.float64)

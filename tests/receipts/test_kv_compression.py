@@ -173,6 +173,9 @@ def test_loss_at_equal_bytes():
 def test_loss_and_passkeys_rank_differently():
     mean, half = gap("2 bits", "heavy hitters", 0.25)
     assert mean - half > 0.1
+    full = nats("full", 1)
+    added = [sum(nats(method, 0.25)) / len(full) - sum(full) / len(full) for method in ("heavy hitters", "2 bits")]
+    assert [round(x, 2) for x in added] == [0.04, 0.17]
     found = {}
     for method in ("heavy hitters", "2 bits", "random + window"):
         counts = right("passkey", method, 0.25, "stream")
@@ -188,6 +191,8 @@ def test_loss_and_passkeys_rank_differently():
 @pytest.mark.receipt("ch20-copy", "measured")
 def test_plain_passages_are_hardly_kept():
     null = right("copy", "not given", 1, "full")
+    shown = (right("copy", "heavy hitters", 0.25, "stream"), null, right("copy", "full", 1, "full"))
+    assert [round(sum(each["0.1"]) / 40, 2) for each in shown] == [0.33, 0.3, 0.8]
     for depth in ("0.1", "0.5"):
         over = {}
         for method in ("full", "heavy hitters", "2 bits"):
