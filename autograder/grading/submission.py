@@ -67,7 +67,7 @@ class Found:
         return self.chapter.folder("autograded", self.student) / f"{self.chapter.name}.ipynb"
 
     def address(self, source: str, options: Options) -> str:
-        return fingerprint(source, self.folder, self.notebook, repr(options), str(self.received))
+        return fingerprint(source, self.folder, self.notebook, repr(options))
 
     def kept(self, address: str, known: dict[str, float | None] | None) -> Graded | None:
         """What was graded before, if it is at this address and the gradebook has its scores."""
