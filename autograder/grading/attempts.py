@@ -11,7 +11,6 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +35,8 @@ class Attempt:
         file: the platform's number of the notebook, which grows with time; 0 without one.
         seen: how manieth collection of this student's work it was last in.
         uploaded: the name of the notebook in the export, by which Canvas knows it again.
-        points: what it got at the address of its grading, where the best attempt counts.
+        work: whether there is more than a text that was entered at the platform.
+        points: what it got, by notebook, where the best attempt counts; `scored` are the addresses of these results.
     """
 
     number: int
@@ -50,7 +50,13 @@ class Attempt:
     export: str = ""
     flags: list[str] = field(default_factory=list)
     uploaded: str = ""
+    work: bool = True
     points: dict[str, float] = field(default_factory=dict)
+    scored: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        return sum(self.points.values()) if self.points else -1.0
 
     def is_late(self, due: datetime | None = None) -> bool | None:
         """Whether it came after the due date; None where nobody can tell.
@@ -102,6 +108,11 @@ class Kept:
             kept.attempts = [Attempt(**{k: v for k, v in one.items() if k in known}) for one in data.get("attempts", [])]
             kept.current = int(data.get("current", 0))
         kept.attempts = [one for one in kept.attempts if kept.place(one.number).is_dir()]
+        known = {one.number for one in kept.attempts}
+        aside = attempts_of(chapter, student)
+        for path in sorted(aside.iterdir()) if aside.is_dir() else ():  # of a record that was damaged
+            if path.name.isdecimal() and int(path.name) not in known and path.is_dir():
+                kept.attempts.append(Attempt(int(path.name), digest(path)))
         folder = chapter.folder("submitted", student)
         if folder.is_dir() and not folder.is_symlink() and not any(one.number == kept.current for one in kept.attempts):
             old = data if isinstance(data, dict) else {}
@@ -140,12 +151,8 @@ class Kept:
         return attempt
 
     def last(self) -> Attempt:
-        """The latest: by the platform's times or numbers where all have them, else by the order of collecting."""
-        if all(one.received for one in self.attempts):
-            return max(self.attempts, key=lambda one: (one.received, one.file, one.seen))
-        if all(one.file for one in self.attempts):
-            return max(self.attempts, key=lambda one: (one.file, one.seen))
-        return max(self.attempts, key=lambda one: one.seen)
+        """The latest with files: by the platform's times or numbers where all have them, else by the order of collecting."""
+        return _last(self.attempts)
 
     def chosen(self, policy: str, due: datetime | None = None) -> Attempt:
         """The attempt that counts. Of several equally good ones it is the last.
@@ -155,14 +162,9 @@ class Kept:
             due: the due date in UTC, with this student's extension; without one what the platform says.
         """
         if policy == BEFORE_DUE:
-            others = Kept(self.chapter, self.student, self.who)
-            others.attempts = [one for one in self.attempts if not one.is_late(due)] or self.attempts
-            return others.last()
-        if policy == BEST and any(one.points for one in self.attempts):
-            best = max(max(one.points.values(), default=-1.0) for one in self.attempts)
-            others = Kept(self.chapter, self.student, self.who)
-            others.attempts = [one for one in self.attempts if max(one.points.values(), default=-1.0) == best]
-            return others.last()
+            return _last([one for one in self.attempts if not one.is_late(due)] or self.attempts)
+        if policy == BEST:
+            return _last([one for one in self.attempts if one.total == max(other.total for other in self.attempts)])
         return self.last()
 
     def settle(self, attempt: Attempt) -> bool:
@@ -212,6 +214,15 @@ class Kept:
         os.replace(part, path)
 
 
+def _last(attempts: list[Attempt]) -> Attempt:
+    found = [one for one in attempts if one.work] or attempts
+    if all(one.received for one in found):
+        return max(found, key=lambda one: (one.received, one.file, one.seen))
+    if all(one.file for one in found):
+        return max(found, key=lambda one: (one.file, one.seen))
+    return max(found, key=lambda one: one.seen)
+
+
 def move(chapter: Chapter, old: str, new: str, who: Who | None = None) -> None:
     """File all attempts of a student for an assignment under another name, beside what is there."""
     theirs, mine = Kept.of(chapter, old), Kept.of(chapter, new)
@@ -252,22 +263,6 @@ def digest(folder: Path) -> str:
 def due_of(base: datetime | None, extension: timedelta | None, until: datetime | None) -> datetime | None:
     """When the work of one student is due: the extension that a teacher wrote down, else the gradebook's date and extension."""
     return until or (base + (extension or timedelta(0)) if base is not None else None)
-
-
-def settle_all(chapters: Iterable[Chapter], students: Iterable[str], policy: str, due) -> list[tuple[Chapter, str]]:
-    """Let the attempts count that a policy says; `due(chapter, student)` is their due date or None.
-
-    Returns:
-        Where another attempt counts than before.
-    """
-    changed = []
-    for chapter in chapters:
-        for student in students:
-            if record_of(chapter, student).is_file():
-                kept = Kept.of(chapter, student)
-                if len(kept.attempts) > 1 and kept.settle(kept.chosen(policy, due(chapter, student))):
-                    changed.append((chapter, student))
-    return changed
 
 
 def _remove(folder: Path) -> None:

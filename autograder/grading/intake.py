@@ -135,7 +135,9 @@ def collect(
             raise CourseError(f"{export} holds no submission")
         placed = {who: _placed(files, chapters) for who, files in works.items()}
         records, there = _records(chapters), {student for chapter in chapters for student, _ in students_of(chapter)}
-        students = identify({who: set(stems) for who, stems in placed.items()}, roster or Roster(), records, there, _safe, answers)
+        students = identify(
+            {who: set(stems) for who, stems in placed.items()}, roster or Roster(), records, there, _safe, answers
+        )
         earlier: dict[tuple, list[Record]] = {}
         for record in records:
             earlier.setdefault((record.chapter, record.who.key), []).append(record)
@@ -313,9 +315,13 @@ def _write(
     """Write one submission and its record; the sentences on what was odd, those from before first, and whether it has no time."""
     flags = [entry.problem for entry, _, _ in files if entry.problem]
     files = [(entry, place, owned) for entry, place, owned in files if entry.data is not None]
-    flags += [f"{shown(place.name)}: a text entered at the platform is not graded" for _, place, _ in files if place.name in TEXTS]
     flags += [
-        f"{shown(place.name)} is an archive that is not opened; only zips are" for _, place, _ in files if ARCHIVE.search(place.name)
+        f"{shown(place.name)}: a text entered at the platform is not graded" for _, place, _ in files if place.name in TEXTS
+    ]
+    flags += [
+        f"{shown(place.name)} is an archive that is not opened; only zips are"
+        for _, place, _ in files
+        if ARCHIVE.search(place.name)
     ]
     depth = min((len(place.parts) - 1 for _, place, _ in files), default=0)
     common = next((i for i in range(depth) if len({place.parts[i] for _, place, _ in files}) > 1), depth)
@@ -357,7 +363,10 @@ def _write(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if counts is not added:
-        flags.append("an older attempt than the one that counts; it is kept")
+        what = (
+            "an older attempt than the one that counts" if added.work else "a text without files is not the attempt that counts"
+        )
+        flags.append(f"{what}; it is kept")
     return [*before, *flags], added.received is None and bool(who.platform)
 
 
@@ -377,5 +386,6 @@ def _attempt(latest: dict, who: Who, lists: Lists) -> Attempt:
         attempts.text(told.due),
         told.extended,
         main.file if main else file,
+        work=any(place.name not in TEXTS for place in latest),
         uploaded=next((e.path.name for _, e, _, one in latest.values() if one is main), ""),
     )

@@ -190,9 +190,7 @@ def _rows(path: Path) -> tuple[list[Person], set[str]]:
 
 
 def _person(row: list[str], columns: dict[str, list[int]]) -> Person | None:
-    cells = {
-        what: [bare(row[i].strip()) for i in places if i < len(row) and row[i].strip()] for what, places in columns.items()
-    }
+    cells = {what: [bare(row[i].strip()) for i in places if i < len(row) and row[i].strip()] for what, places in columns.items()}
     names = [*cells["name"], " ".join([*cells["first"], *cells["last"]])]
     if any(name.startswith("Points Possible") or name == "Student, Test" for name in names):  # of Canvas's gradebook
         return None
@@ -222,13 +220,17 @@ def _straight(name: str) -> str:
     return f"{first.strip()} {last.strip()}" if comma else name
 
 
-def class_list(root: Path, more: Iterable[Path], book: Book) -> Roster:
+def class_list(root: Path, more: Iterable[Path], book: Book, *others: Book) -> Roster:
     """Who is in the class: the students whom the gradebook names, `students.csv` of the course folder, and other lists.
+
+    Args:
+        others: gradebooks of which all students are in the class, those too of whom only the id is known.
 
     Raises:
         CourseError: if a file is no class list, or the gradebook cannot be used.
     """
     people = [_student(*row) for row in book.people()]
+    people += [_student(*row) for other in others for row in other.people(all=True)]
     return Roster.read([*(root / name for name in OWN if (root / name).is_file()), *more], people)
 
 
@@ -326,7 +328,9 @@ def write_review(root: Path, questions: Iterable[Question], roster: Roster, chap
         chapters: those that were collected now; open questions of others stay.
     """
     path, chapters = root / REVIEW, set(chapters)
-    kept = {question.key: (question, answer) for question, answer in _review(root) if answer or question.assignment not in chapters}
+    kept = {
+        question.key: (question, answer) for question, answer in _review(root) if answer or question.assignment not in chapters
+    }
     for question in questions:
         kept.setdefault(question.key, (question, ""))
     if not kept:
@@ -445,14 +449,18 @@ class _Identification:
 
     def _asked(self, who: Who, filed: str) -> list[Question]:
         """What the teacher is to be asked about somebody: nothing without a class list, or if it tells."""
-        known = {self.folder_name(person.student) for person in self.roster.people if person.student} | set(self.students.values())
+        known = {self.folder_name(person.student) for person in self.roster.people if person.student} | set(
+            self.students.values()
+        )
         if not self.roster.given or filed in known or _nameless(who) or folded(who.name.replace("_", " ")) in self.roster.groups:
             return []
         named = self.roster.named(who.name)
         likely = named + [person for person in self.roster.candidates(who) if person not in named]
         ids = tuple(person.student or person.told.get("name") or next(iter(person.names), "") for person in likely)
         return [
-            Question(who, question.assignment, filed, ids) for question in self._questions(who) if question.key not in self.answers
+            Question(who, question.assignment, filed, ids)
+            for question in self._questions(who)
+            if question.key not in self.answers
         ]
 
     def _listed(self, who: Who) -> Person | None:

@@ -43,6 +43,7 @@ class Graded:
     received: datetime | None = None
     failed: bool = False  # nothing was recorded: something other than the submission broke
     unchanged: bool = False  # what is there already was kept
+    address: str = ""  # of what was kept
 
 
 @dataclass
@@ -75,8 +76,9 @@ class Found:
             notebook = json.loads(self.target.read_bytes())["metadata"]["autograder"]
             if known is None or notebook["address"] != address or notebook["points"] != known:
                 return None
+            flags = list(notebook["flags"])
             return Graded(
-                self.student, self.chapter, NotebookNode(), known, list(notebook["flags"]), self.received, unchanged=True
+                self.student, self.chapter, NotebookNode(), known, flags, self.received, unchanged=True, address=address
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None

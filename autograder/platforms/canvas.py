@@ -13,7 +13,9 @@ from autograder.platforms.who import Owned, Told, Who
 # lovelaceada or a group's name, LATE or not, the person's number, the file's; or a text or a link
 REST = r"(?P<number>{})_(?:(?P<id>\d+)_(?P<file>.+)|(?P<entry>text\.html|link\.html))"
 NAMED = re.compile("_" + REST.format(r"\d+"), re.DOTALL | re.IGNORECASE)
-NAMELESS = re.compile(r"(?P<late>LATE_)?(?:anon_)?" + REST.format(r"(?<=anon_)[A-Za-z0-9]{5}|(?<!anon_)\d+"), re.DOTALL | re.IGNORECASE)
+NAMELESS = re.compile(
+    r"(?P<late>LATE_)?(?:anon_)?" + REST.format(r"(?<=anon_)[A-Za-z0-9]{5}|(?<!anon_)\d+"), re.DOTALL | re.IGNORECASE
+)
 LARGEST = 200_000_000  # bytes of an API export
 
 
