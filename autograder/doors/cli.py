@@ -574,8 +574,25 @@ def doctor():
         style = None if finding.works else "red" if finding.needed else "yellow"
         table.add_row(finding.part, "yes" if finding.works else "no", finding.told, style=style)
     console.print(table)
+    console.print(told_of_the_book(), soft_wrap=True)
     if not possible(findings):
         stop("the full sandbox is not possible here; `--sandbox=none` grades without it, code that you trust only.", 5)
+
+
+def told_of_the_book() -> str:
+    """Where the book is that feedback pages link to, or how to say it."""
+    from autograder.grading.settings import settings
+
+    try:
+        address = settings(find_root()).book_url
+    except CourseError as error:
+        return f"the published book: {error}"
+    if address:
+        return f"the published book: {address}; feedback pages link to it"
+    return (
+        "the published book: not set, so feedback pages carry the sections to read; where your students can open the book, "
+        'write its address into nbgrader_config.py: c.Course.book_url = "https://…"'
+    )
 
 
 @app.command()
@@ -584,13 +601,20 @@ def feedback(
     root: Root = None,
     course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
+    book: Annotated[
+        str | None, typer.Option(help="The book's address, for links; without it c.Course.book_url, or the text itself.")
+    ] = None,
 ):
-    """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
+    """Write a feedback page for every graded submission: feedback/<student>/<chapter>/.
+
+    For chapters that came from Moodle or Canvas, build/feedback/ has a zip that the platform takes in: Moodle by "Upload multiple
+    feedback files in a zip", Canvas by "Upload Submissions" of the assignment.
+    """
     from autograder.authoring.release import default_database
+    from autograder.pages.back import zip_feedback
     from autograder.pages.feedback import NotGraded, write_feedback
 
-    pages, missing = [], []
+    pages, missing, assignments = [], [], {}
     for chapter in notebooks(names, root, course):
 
         def failed(student: str, error: Exception, chapter: Chapter = chapter):
@@ -599,15 +623,28 @@ def feedback(
             missing.append(student)
 
         try:
-            pages += write_feedback(chapter, db or default_database(chapter.root), book, failed)
+            made = write_feedback(chapter, db or default_database(chapter.root), book, failed)
+            assignments.setdefault(chapter.stem, (chapter, []))[1].extend(made)
+            pages += made
         except NotGraded as error:
             if names:
                 stop(error)
         except CourseError as error:
             stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
+    for chapter, made in assignments.values():
+        tell_sent(zip_feedback(chapter, made, chapter.root / "build" / "feedback"), "pages")
     if missing:
         stop(f"{len(missing)} pages could not be made; grade these again with --again", 1)
+
+
+def tell_sent(sent: list, what: str):
+    """Say which files for platforms were written, and whom they leave out."""
+    for one in sent:
+        if one.count:
+            console.print(f"{one.path}: {one.count} {what}", soft_wrap=True)
+        for line in [*one.notes, *(f"left out: {line}" for line in one.left)]:
+            say(f"  {line}")
 
 
 @app.command()
@@ -615,24 +652,40 @@ def report(
     names: Chapters = None,
     root: Root = None,
     course: Course = None,
-    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    db: Database = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
+    roster: Lists = None,
+    worksheet: Annotated[
+        list[Path] | None,
+        typer.Option(help="Moodle's grading worksheet as you downloaded it: moodle-<chapter>.csv is that, filled in."),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None, typer.Option(help="exercises.csv of an earlier class, to see which exercises have become harder.")
+    ] = None,
 ):
-    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+    """Scores, how hard the exercises were, misconceptions met, what to look at, to grade again and to teach again.
 
-    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    Writes report.html, reteach.html, scores.csv, exercises.csv, misconceptions.csv, and the scores as Moodle and Canvas import
+    them: moodle.csv (grade import), moodle-<chapter>.csv (grading worksheet), canvas.csv.
     """
     from autograder.authoring.release import default_database
 
     chapters = notebooks(names, root, course)
-    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
+    folder = out or chapters[0].root / "build" / "report"
+    show_report(chapters, db or default_database(chapters[0].root), folder, roster or [], worksheet or [], earlier or [])
 
 
-def show_report(chapters: list[Chapter], db_url: str, out: Path):
-    from autograder.pages.report import collect, items, similar, write_report
+def show_report(chapters: list[Chapter], db_url: str, out: Path, roster=(), worksheets=(), earlier=()):
+    from autograder.grading.gradebook import Book
+    from autograder.grading.roster import class_list
+    from autograder.pages.back import complete, write_worksheets
+    from autograder.pages.report import absent, collect, items, read_earlier, similar, write_report
 
     try:
+        known = class_list(chapters[0].root, roster, Book(chapters[0].root, db_url))
+        before = read_earlier(earlier)
         works = collect(chapters, db_url)
+        complete([work.person for work in works], known, chapters)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
     if not works:
@@ -656,8 +709,24 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path):
     console.print(hard)
     flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
     console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
-    for path in write_report(works, out):
+    if again := sum(bool(work.again) for work in works):
+        console.print(f"to grade again: {again} submissions; the report says why")
+    missing = absent(works, known)
+    if nothing := sum(not any(work.person.id == person.id for work in works) for person in missing):
+        console.print(f"{nothing} of the class list handed in nothing")
+    try:
+        sheets = write_worksheets(works, out, worksheets)
+        files, unmapped = write_report(works, out, missing, before)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    for path in files:
         console.print(path, soft_wrap=True)
+    tell_sent(sheets, "scores")
+    for file, people in unmapped.items():
+        if people and known.given:
+            say(
+                f"{file}: {len(people)} students have no identifier that it takes, such as {people[0].id}; add them to students.csv"
+            )
     if broken := [work for work in works if work.broken]:
         for work in broken:
             console.print(f"{work.person.id} {work.chapter.id}: {work.broken}", highlight=False, soft_wrap=True)

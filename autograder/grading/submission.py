@@ -1,6 +1,7 @@
 """One submission: found, read, merged with the source, run and scored."""
 
 import json
+import re
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -70,6 +71,17 @@ class Found:
     def address(self, source: str, options: Options) -> str:
         return fingerprint(source, self.folder, self.notebook, repr(options))
 
+    def is_graded(self, source: str, about: dict) -> bool:
+        """Whether a graded notebook is of what is handed in now, and of today's source and software.
+
+        Args:
+            source: the hash of the chapter, `address.source_of`.
+            about: what the graded notebook tells of its grading; a second run has a seed that its address does not.
+        """
+        told = str(about.get("settings"))
+        ways = {told, re.sub(r"\bseed=\d+", "seed=None", told)}
+        return about.get("address") in {fingerprint(source, self.folder, self.notebook, way) for way in ways}
+
     def kept(self, address: str, known: dict[str, float | None] | None) -> Graded | None:
         """What was graded before, if it is at this address and the gradebook has its scores."""
         try:
@@ -130,6 +142,7 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         policy=options.policy,
         points=earned,
         address=taken.address,
+        settings=repr(options),
         seconds=round(time.monotonic() - start, 3),
     )
     return Graded(taken.student, taken.chapter, notebook, earned, flags, taken.received)
