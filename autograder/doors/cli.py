@@ -723,7 +723,7 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path, roster=(), work
         console.print(path, soft_wrap=True)
     tell_sent(sheets, "scores")
     for file, people in unmapped.items():
-        if people and known.given:
+        if known.given and 0 < len(people) < len({work.person.id for work in works}):
             say(
                 f"{file}: {len(people)} students have no identifier that it takes, such as {people[0].id}; add them to students.csv"
             )

@@ -61,8 +61,8 @@ class Person:
 
     @property
     def label(self) -> str:
-        """Name and email address, for people to read."""
-        return " ".join(part for part in (self.told.get("name", ""), self.told.get("email", "")) if part)
+        """Name and email address, for people to read beside the id."""
+        return " ".join(part for part in (self.told.get("name", ""), self.told.get("email", "")) if part and part != self.student)
 
 
 @dataclass(frozen=True)
@@ -455,7 +455,7 @@ class _Identification:
         if not self.roster.given or filed in known or _nameless(who) or folded(who.name.replace("_", " ")) in self.roster.groups:
             return []
         named = self.roster.named(who.name)
-        likely = named + [person for person in self.roster.candidates(who) if person not in named]
+        likely = named or self.roster.candidates(who)
         ids = tuple(person.student or person.told.get("name") or next(iter(person.names), "") for person in likely)
         return [
             Question(who, question.assignment, filed, ids)

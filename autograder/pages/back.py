@@ -122,7 +122,8 @@ def write_worksheets(works: Iterable[Scored], folder: Path, given: Iterable[Path
         best = None
         for path, rows in tables:
             filled, scaled = moodle.fill(rows, score)
-            count = sum(new != old for new, old in zip(filled[1:], rows[1:], strict=True))
+            at = [name.strip().casefold() for name in rows[0]].index("grade")
+            count = sum(new[at] != (old[at] if at < len(old) else "") for new, old in zip(filled[1:], rows[1:], strict=True))
             if count and (best is None or count > best[1]):
                 best = filled, count, scaled, path
         one = Sent(folder / f"moodle-{stem}.csv")

@@ -252,7 +252,7 @@ def section_text(chapter: Chapter, name: str) -> str:
         name: the slug of its heading.
     """
     cells = [cell for cell in chapter.notebook.cells if cell.cell_type == "markdown" and "receipts" not in tags(cell)]
-    cells = [cell for cell in cells if not (is_solution(cell) or is_grade(cell) or is_task(cell))]
+    cells = [c for c in cells if not (is_solution(c) or is_grade(c) or is_task(c) or HEADER.search(c.source))]
     lines, level = [], 0
     for line in "\n\n".join(without_regions(cell.source, "MARK SCHEME") for cell in cells).splitlines():
         heading = re.match(r"(#{1,4}) (.*)", line)

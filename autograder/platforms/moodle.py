@@ -15,8 +15,8 @@ ENTRY = re.compile(r"(?P<student>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?P<
 BLIND = {"participant"}  # what Moodle calls everybody where names are hidden
 WORKSHEET = "identifier", "grade", "last modified (grade)"  # what its import asks a worksheet to have
 SUBMITTED, STATUS = "last modified (submission)", "status"
-LATE = re.compile(r"(?:^| - )[^-]*\d[^-]* late(?: - |$)")
-EXTENSION = re.compile(r"Extension granted until:? *(?P<until>.+?)(?: - |$)")
+LATE = re.compile(r"(?:^| - )[^-]*\d[^-]* late(?: -|$)")
+EXTENSION = re.compile(r"Extension granted until:? *(?P<until>.+?)(?: -|$)")
 TIMES = "%d %B %Y %I:%M %p", "%d %B %Y %H:%M", "%d %b %Y %I:%M %p", "%d %b %Y %H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"
 
 
@@ -122,7 +122,7 @@ def fill(rows: list[list[str]], score: Callable[[str, str], tuple[float, float] 
             if largest and points and largest != points:
                 earned, scaled = min(earned, points) * largest / points, True
             row[grade] = number(round(earned, 5))
-        made.append([safe(cell) for cell in row])
+        made.append([cell if cell == "-" else safe(cell) for cell in row])  # "-" is Moodle's "no time"
     return made, scaled
 
 

@@ -90,6 +90,7 @@ def test_the_time_of_a_download_is_nobodys(taken, chapter, work):
 
 
 def test_moodles_worksheet_tells_the_time_and_that_it_was_late(taken, chapter, work, worksheet):
+    assert moodle.LATE.search("Submitted for grading - 3 hours late - ".strip())
     status = "Submitted for grading - 2 hours 5 mins late - Graded - Extension granted until: Monday, 2 March 2026, 1:00 PM"
     sheet = worksheet(
         (12345, "Ada Lovelace", status, "", "Monday, 2 March 2026, 3:05 PM"),

@@ -151,6 +151,7 @@ def test_moodles_worksheet_comes_back_filled_for_people_and_groups(chapter, work
     wanted = {"12345": score["Ada Lovelace O'N"], "77": score["Participant-77"], "90": team, "91": team, "92": alone}
     assert worksheet_takes(rows(one.path)) == pytest.approx(wanted, abs=1e-4)
     assert one.notes == ["scores were brought to the maximum grade that w.csv has"]
+    assert one.count == 5 and rows(one.path)[1][9] == "-"
     assert rows(one.path)[1][-1] == "'=1+1" and rows(one.path)[1][8] == "Monday, 2 March 2026, 3:05 PM"
 
 
