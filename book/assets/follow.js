@@ -4,6 +4,7 @@
 
 const ROOM = 12; // tokens of a sentence, besides the start
 const WINDOW = 32; // tokens that the model was trained to read at once
+const LONGEST = 80; // letters of a sentence of one's own
 const LIKELIEST = 8;
 const KEPT = "follow"; // in the reader's browser: { text, t, layer, head }
 
@@ -25,7 +26,7 @@ function remembered(text, tops) {
   }
   const fits = (name) => Number.isInteger(before[name]) && before[name] >= 0 && before[name] <= tops[name];
   return {
-    text: typeof before.text === "string" && before.text.trim() ? before.text : text,
+    text: typeof before.text === "string" && before.text.trim() ? before.text.slice(0, LONGEST) : text,
     t: fits("t") ? before.t : tops.t, layer: fits("layer") ? before.layer : 0, head: fits("head") ? before.head : 0,
   };
 }
@@ -82,8 +83,10 @@ function strip({ name, colour, values, most = largest([values]), marks = 0, onPi
   return node;
 }
 
+// A button whose name begins with what it shows.
 function cell(shown, name, onClick, style = "") {
-  const node = element("button", { type: "button", class: "follow-cell follow-open", tabindex: "-1", "aria-label": name, style }, shown);
+  const label = typeof shown === "string" ? `${shown}: ${name}` : name;
+  const node = element("button", { type: "button", class: "follow-cell follow-open", tabindex: "-1", "aria-label": label, style }, shown);
   node.addEventListener("click", onClick);
   return node;
 }
@@ -193,8 +196,8 @@ function panelOf(explain) {
 
 // ---------------------------------------------------------------- the stages
 
-// Each draws its part of `run` and returns { nodes, first }: `first` is open at the start. `see` has the choice (t, layer, head), at(t),
-// quoted(id) and named(id) for tokens in words, open(number's name, what was touched) and choose({ t, layer, head }).
+// Each draws its part of `run` and returns { nodes, first }: `first`, if it is there, is open at the start. `see` has the choice
+// (t, layer, head), at(t), quoted(id) and named(id) for tokens in words, open(number's name, what was touched), choose({ t, layer, head }).
 
 function vectorOf(label, values, see, made, { colour, most, marks, note = "" } = {}) {
   const bars = strip({ name: label, colour, values: Array.from(values), most, marks, onPick: (k) => see.open(made(k), bars) });
@@ -268,8 +271,8 @@ const STAGES = {
     const rows = run.ids.map((_, s) => {
       if (s > t) return [element("span", { class: "follow-label follow-later" }, see.at(s)), element("span", { class: "follow-later follow-wide" }, "comes later: masked")];
       const [score, share] = ["score", "share"].map((kind) => ({ kind, layer: l, head: h, t, i: s }));
-      const first = cell(number(scores[s]), `score with ${see.at(s)}: ${number(scores[s])}`, () => see.open(score, first));
-      const second = cell(percent(shares[s]), `weight of ${see.at(s)}: ${percent(shares[s])}`, () => see.open(share, second), `--share: ${100 * shares[s]}%`);
+      const first = cell(number(scores[s]), `score with ${see.at(s)}`, () => see.open(score, first));
+      const second = cell(percent(shares[s]), `weight of ${see.at(s)}`, () => see.open(share, second), `--share: ${100 * shares[s]}%`);
       second.classList.add("follow-share");
       return [element("span", { class: "follow-label" }, see.at(s)), part("key", `key of ${see.at(s)}`, layer.key[h][s], s, "key", mostKey), first, second,
         part("value", `value of ${see.at(s)}`, layer.value[h][s], s, "value", mostValue)];
@@ -386,7 +389,7 @@ const STAGES = {
     if (full) see.told.say(`The model was trained on ${WINDOW} tokens at once: here its text ends.`);
     else if (see.draws.said) see.told.say(see.draws.said);
     show();
-    return { nodes: [element("p", { class: "follow-text" }, ...see.written()), heat, line, draw, see.told, box], first: { kind: "logit", t, i: order[0] } };
+    return { nodes: [element("p", { class: "follow-text" }, ...see.written()), heat, line, draw, see.told, box] };
   },
 };
 
@@ -412,13 +415,14 @@ function mapsOf(run, see, layers) {
   const { layer: l, head: h, t } = see;
   const T = run.ids.length;
   const D = run.weights.config.d_head;
-  const squares = layers.flatMap((number) => run.layers[number].weights.map((rows, head) => {
+  const squares = layers.flatMap((block) => run.layers[block].weights.map((rows, head) => {
     const cells = rows.flatMap((row, i) => row.map((x, j) => svg("rect", { x: j + 0.05, y: i + 0.05, width: 0.9, height: 0.9, "fill-opacity": 0.04 + 0.96 * x, fill: paint("weights") })));
     const frame = svg("rect", { x: 0, y: t, width: t + 1, height: 1, class: "follow-frame" });
     const picture = svg("svg", { viewBox: `-0.3 -0.3 ${T + 0.6} ${T + 0.6}`, "aria-hidden": "true" }, ...cells, frame);
-    const chosen = number === l && head === h;
-    const square = element("button", { type: "button", class: "follow-map", "aria-pressed": chosen, "aria-label": `head ${head + 1} of block ${number + 1}` }, picture, element("span", {}, layers.length > 1 ? `${number + 1}.${head + 1}` : `head ${head + 1}`));
-    square.addEventListener("click", () => see.choose({ layer: number, head }));
+    const chosen = block === l && head === h;
+    const label = layers.length > 1 ? `${block + 1}.${head + 1}` : `head ${head + 1}`;
+    const square = element("button", { type: "button", class: "follow-map", "aria-pressed": chosen, "aria-label": `${label}: head ${head + 1} of block ${block + 1}` }, picture, element("span", {}, label));
+    square.addEventListener("click", () => see.choose({ layer: block, head }));
     return square;
   }));
   const layer = run.layers[l];
@@ -478,6 +482,7 @@ function show(host, weights) {
     },
   });
   own.hidden = offered.includes(state.text);
+  own.querySelector("textarea").maxLength = LONGEST;
   chips.hidden = stage === "tokens"; // has them itself
   const blocks = levels("Block", config.n_layers, (layer) => choose({ layer }));
   const heads = levels("Head", config.n_heads, (head) => choose({ head }));
@@ -525,6 +530,7 @@ function show(host, weights) {
     touched?.classList.remove("is-open");
     touched = source;
     source.classList.add("is-open");
+    panel.hidden = false;
     panel.open(node);
   }
 
@@ -542,10 +548,12 @@ function show(host, weights) {
     if (first) panel.open(first);
   }
 
+  const hint = element("p", { class: "follow-caption" }, "Touch a bar or a number to see what it was made of.");
+  hint.hidden = stage === "tokens";
   const where = row(...(OF_BLOCK.has(stage) ? [blocks] : []), ...(OF_HEAD.has(stage) ? [heads] : []));
   reachedByArrows(body);
   host.classList.add("course-widget");
-  host.querySelector(".follow-words").replaceWith(row(which), own, note, chips, where, body, panel);
+  host.querySelector(".follow-words").replaceWith(row(which), own, note, chips, where, hint, body, panel);
   choose({ ...state });
 }
 

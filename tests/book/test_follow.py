@@ -172,7 +172,7 @@ def test_a_number_is_opened_down_to_the_table_and_the_sentence_goes_along(browse
     page.goto(f"{book.as_uri()}/ch04_attention/ch04_attention.html#follow")
     figure, panel = page.locator("#follow"), page.locator(".follow-panel")
     expect(figure).to_have_attribute("data-state", "alive", timeout=20_000)
-    figure.get_by_label("Sentence").select_option("")
+    figure.get_by_role("combobox", name="Sentence").select_option("")
     figure.get_by_label("Your sentence").fill("The king is")
     figure.get_by_role("button", name="king", exact=True).tap()
     figure.get_by_role("group", name="Head").get_by_role("button", name="2").tap()
