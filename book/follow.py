@@ -17,13 +17,14 @@ from book.names import place
 from book.registry import ROOT, RegistryError, read_yaml
 from book.render import render
 from course.attention_maps import look
+from course.data import record
 from course.follow import load_follow, stored
 from course.tokens import bpe_encode, vocabulary
 from course.widgets import HERE as WIDGETS
 
 ASSETS = ROOT / "book" / "assets"
 ANCHOR = "follow"
-SENTENCES = ("To be, or not to", "My dear Miss", "It is a truth", "The king is", "She was very", "What, ho!")
+SENTENCES = ("To be, or not to", "O, my good", "She could not", "My dear Miss", "Elizabeth was", "I am very glad to")
 
 
 @cache
@@ -106,6 +107,8 @@ def figure(stem: str, there: set[str]) -> str:
         text=said()[stages()[stem]["stage"]],
         sentences=json.dumps(SENTENCES),
         ways=here,
+        results=record("follow")["results"],
+        larger=record("training")["results"]["held_out"]["austen"]["gpt"]["bits_per_byte"],
     )
 
 

@@ -55,7 +55,7 @@ def save_follow(model: GPT, merges: list[Pair], path: Path = PATH) -> None:
 
 
 def stored(path: Path = PATH) -> dict[str, np.ndarray]:
-    """What the file has: `config` as JSON, `merges`, and by its name each norm and each matrix, whose steps are `<name>.step`.
+    """What the file has: `config` as JSON, `merges` (M, 2), and by its name each norm (C,) and each matrix (R, C), whose steps `<name>.step` are (R,).
 
     Raises:
         FileNotFoundError: if there is no such file.

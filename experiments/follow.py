@@ -29,7 +29,7 @@ from experiments.train_gpt import Settings, Trainer, place, train  # noqa: E402
 from experiments.training import TEXTS, encoded, kneser_ney, nats_of_each, parts, sample, score  # noqa: E402
 
 FULL = Settings(
-    Config(V=1024, d_model=64, n_layers=4, n_heads=4, tied=True), T=32, batch=32, micro=32, steps=4000, warmup=100, peak=5e-3
+    Config(V=1024, d_model=64, n_layers=4, n_heads=4, tied=True), T=32, batch=32, micro=32, steps=8000, warmup=100, peak=5e-3
 )
 SMALL = Settings(
     Config(V=300, d_model=16, n_layers=2, n_heads=2, tied=True), T=16, batch=8, micro=8, steps=40, warmup=5, peak=5e-3

@@ -6,6 +6,7 @@ const ROOM = 12; // tokens of a sentence, besides the start
 const WINDOW = 32; // tokens that the model was trained to read at once
 const LONGEST = 80; // letters of a sentence of one's own
 const LIKELIEST = 8;
+const PARTS = 150; // tokens that have a part of their own in the line from 0 to 1
 const KEPT = "follow"; // in the reader's browser: { text, t, layer, head }
 
 // A number to read: more digits where it is small.
@@ -227,7 +228,8 @@ const STAGES = {
     const own = rows[see.t];
     const table = run.weights.of(TABLE);
     const near = lines(table.rows, (id) => [id, cosine(own, rowOf(table, id))]).filter(([id]) => id !== run.ids[see.t]).sort((a, b) => b[1] - a[1]).slice(0, 5);
-    const nodes = rows.map((row, t) => vectorOf(see.at(t), row, see, (i) => ({ kind: "stream", layer: 0, t, i }), { colour: "residual", most: largest(rows), note: run.ids[t] }));
+    const most = largest(rows.length > 1 ? rows.slice(1) : rows); // that of the start has a few large numbers, which are cut
+    const nodes = rows.map((row, t) => vectorOf(see.at(t), row, see, (i) => ({ kind: "stream", layer: 0, t, i }), { colour: "residual", most, note: run.ids[t] }));
     nodes[see.t].classList.add("is-chosen");
     const chips = near.map(([id, near]) => element("span", { class: "course-chip" }, `${see.named(id)} ${number(near)}`));
     return {
@@ -361,7 +363,7 @@ const STAGES = {
     function partsOf(width) {
       const chances = cooled();
       let from = 0;
-      const parts = order.slice(0, 40).map((id, k) => {
+      const parts = order.slice(0, PARTS).map((id, k) => {
         const part = svg("rect", { x: from * width, y: 12, width: Math.max(0, chances[id] * width - 1), height: 20, fill: paint("weights"), "fill-opacity": k % 2 ? 0.3 : 0.5 });
         const name = chances[id] * width > 44 ? [text((from + chances[id] / 2) * width, 27, see.named(id), { "text-anchor": "middle" })] : [];
         from += chances[id];
@@ -433,7 +435,7 @@ function mapsOf(run, see, layers) {
     vectorOf("output", layer.out[t], see, (i) => ({ kind: "out", layer: l, t, i })),
   ];
   return {
-    nodes: [element("div", { class: "follow-maps" }, ...squares), shares, line("", names), ...(layers.length > 1 ? [] : both)],
+    nodes: [element("div", { class: "follow-maps" }, ...squares), shares, line("", names, element("span", { class: "follow-note" })), ...(layers.length > 1 ? [] : both)],
     first: layers.length > 1 ? { kind: "share", layer: l, head: h, t, i: best(layer.weights[h][t]) } : { kind: "out", layer: l, t, i: 0 },
   };
 }
