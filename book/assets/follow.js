@@ -573,12 +573,13 @@ function brought() {
 }
 
 for (const host of document.querySelectorAll(".follow")) {
-  const near = new IntersectionObserver(async ([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
+  const near = new IntersectionObserver(async (entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
     near.disconnect();
     try {
       show(host, await brought());
       host.dataset.state = "alive";
+      if (location.hash === `#${host.id}`) host.scrollIntoView(); // what stands above may have grown
     } catch (error) {
       host.dataset.state = "failed"; // the words stay
       console.error("follow.js:", error);

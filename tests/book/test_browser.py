@@ -68,8 +68,9 @@ def visit(context, home: str, name: str):
     page.on("console", lambda message: message.type in ("error", "warning") and told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
     page.goto(home + name)
-    for widget in page.locator(".course-widget-host, .follow").all():
+    for widget in page.locator(".course-widget-host").all():
         widget.scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('.follow')?.scrollIntoView()")  # lays out what is not in view first
     page.wait_for_function("[...document.querySelectorAll('.course-widget-host, .follow')].every((host) => host.dataset.state)")
     return page, foreign, told
 
