@@ -550,7 +550,7 @@ function show(host, weights) {
     if (first) panel.open(first);
   }
 
-  const hint = element("p", { class: "follow-caption" }, "Touch a bar or a number to see what it was made of.");
+  const hint = element("p", { class: "follow-caption follow-hint" }, "Touch a bar or a number to see what it was made of.");
   hint.hidden = stage === "tokens";
   const where = row(...(OF_BLOCK.has(stage) ? [blocks] : []), ...(OF_HEAD.has(stage) ? [heads] : []));
   reachedByArrows(body);
