@@ -12,7 +12,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import answers, sealing, transformer_map
+from book import answers, follow, sealing, transformer_map
 from book.registry import Registry
 from book.render import render
 from book.tables import MARK, receipt_link, table
@@ -45,6 +45,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
 
     Raises:
         PageError: every unknown formula, dead link and missing text alternative.
+        RegistryError: if the section that its stage of the sentence belongs to is gone.
     """
     source = chapter.notebook
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
@@ -76,7 +77,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     if problems:
         raise PageError("\n".join(problems))
     result = deepcopy(source)
-    result.cells = cells
+    result.cells = follow.placed(cells, chapter.stem, there)
     result.metadata = NotebookNode(kernelspec=source.metadata.get("kernelspec", {}), language_info={"name": "python"})
     return result
 
