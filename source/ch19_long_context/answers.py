@@ -70,6 +70,57 @@ def met_with_those_of_now(omega, used, length, T):
     return weight @ new.double() / weight.sum()
 
 
+@right("ch19.unseen")
+def mean_in_float32(omega, used, length, T):
+    t = torch.arange(T)
+    causal = t[:, None] >= t
+    found = torch.zeros(len(omega), dtype=torch.float64)
+    for i in range(len(omega)):
+        angles = torch.remainder(used[i] * (t[:, None] - t), 2 * math.pi)
+        found[i] = ((angles > omega[i] * (length - 1) + 1e-9) & causal).sum() / causal.sum()
+    return found
+
+
+@wrong("ch19.unseen", "Angles that equal the bound up to rounding were met in training.", see=ANGLES)
+def no_room_for_rounding(omega, used, length, T):
+    r = torch.arange(T, dtype=torch.float64)
+    angles, bound, weight = torch.remainder(r[:, None] * used, 2 * math.pi), omega * (length - 1), T - r
+    new = (angles > bound) & (bound < 2 * math.pi)
+    return weight @ new.double() / weight.sum()
+
+
+@wrong("ch19.unseen", "A pair has met all angles if it made a whole turn in training; you asked what it does now.", see=ANGLES)
+def whole_turn_of_now(omega, used, length, T):
+    r = torch.arange(T, dtype=torch.float64)
+    angles, bound, weight = torch.remainder(r[:, None] * used, 2 * math.pi), omega * (length - 1), T - r
+    new = (angles > bound + 1e-9) & (used * (length - 1) < 2 * math.pi)
+    return weight @ new.double() / weight.sum()
+
+
+@wrong("ch19.unseen", "Half a turn in training is not enough: angles run to 2π.", see=ANGLES)
+def half_a_turn_is_enough(omega, used, length, T):
+    r = torch.arange(T, dtype=torch.float64)
+    angles, bound, weight = torch.remainder(r[:, None] * used, 2 * math.pi), omega * (length - 1), T - r
+    new = (angles > bound + 1e-9) & (bound < math.pi)
+    return weight @ new.double() / weight.sum()
+
+
+@wrong("ch19.unseen", "A turn of 2π − x is not the same as one of x the other way: distances have one sign here.", see=ANGLES)
+def folded_at_half_a_turn(omega, used, length, T):
+    r = torch.arange(T, dtype=torch.float64)
+    angles, bound, weight = torch.remainder(r[:, None] * used, 2 * math.pi), omega * (length - 1), T - r
+    new = (torch.minimum(angles, 2 * math.pi - angles) > bound + 1e-9) & (bound < 2 * math.pi)
+    return weight @ new.double() / weight.sum()
+
+
+@wrong("ch19.unseen", "Not only distances beyond training are unseen: with other frequencies, shorter ones show new angles too.", see=ANGLES)
+def long_distances_only(omega, used, length, T):
+    r = torch.arange(T, dtype=torch.float64)
+    angles, bound, weight = torch.remainder(r[:, None] * used, 2 * math.pi), omega * (length - 1), T - r
+    new = (angles > bound + 1e-9) & (r[:, None] >= length)
+    return weight @ new.double() / weight.sum()
+
+
 # ---------------------------------------------------------------- ch19.base
 
 
@@ -78,6 +129,8 @@ wrong("ch19.base", BASE | {"new_base": 40_000.0}, "With that base the slowest pa
 wrong("ch19.base", BASE | {"slower": 10.0}, "The slowest pair's exponent is near −1, but it is not −1.", see=WAYS)
 wrong("ch19.base", BASE | {"middle": 2.0}, "Pair 16 lies a little past the middle of pairs 0 to 31.", see=WAYS)
 wrong("ch19.base", BASE | {"middle": 4.0}, "That is how interpolation slows every pair; here it depends on the pair.", see=WAYS)
+wrong("ch19.base", BASE | {"new_base": 10_000 * 4 ** (62 / 64)}, "The exponent of the factor is upside down.", see=WAYS)
+wrong("ch19.base", BASE | {"slower": 10 ** (-62 / 64)}, "How many times slower is the old frequency over the new.", see=WAYS)
 
 
 # ---------------------------------------------------------------- ch19.stretch
@@ -118,6 +171,12 @@ def faster(d_head, theta, s):
 def in_float32(d_head, theta, s):
     first, second = rope_frequencies(d_head, theta) / s, rope_frequencies(d_head, theta * s ** (d_head / (d_head - 2)))
     return torch.stack([first, second]).float()
+
+
+@wrong("ch19.stretch", "The factor need not be a whole number.", see=WAYS)
+def whole_factor(d_head, theta, s):
+    s = int(s)
+    return torch.stack([rope_frequencies(d_head, theta) / s, rope_frequencies(d_head, theta * s ** (d_head / (d_head - 2)))])
 
 
 # ---------------------------------------------------------------- ch19.ramp
@@ -199,14 +258,44 @@ def always_one_and_thirty_two(d_head, theta, s, length, low=1, high=32):
     return omega * (kept + (1 - kept) / s)
 
 
+@wrong("ch19.ramp", "The end of the ramp has a limit, which you did not keep.", see=RAMPS)
+def end_not_cut(d_head, theta, s, length, low=1, high=32):
+    omega = rope_frequencies(d_head, theta)
+    first, last = (d_head * math.log(length / (2 * math.pi * n)) / (2 * math.log(theta)) for n in (high, low))
+    first, last = max(math.floor(first), 0), math.ceil(last)
+    kept = (1 - (torch.arange(d_head // 2, dtype=torch.float64) - first) / (last - first)).clamp(0, 1)
+    return omega * (kept + (1 - kept) / s)
+
+
+@wrong("ch19.ramp", "The end of the ramp may lie beyond the last pair; you cut it there.", see=RAMPS)
+def cut_at_the_last_pair(d_head, theta, s, length, low=1, high=32):
+    omega = rope_frequencies(d_head, theta)
+    first, last = (d_head * math.log(length / (2 * math.pi * n)) / (2 * math.log(theta)) for n in (high, low))
+    first, last = max(math.floor(first), 0), max(min(math.ceil(last), d_head // 2 - 1), first + 1)
+    kept = (1 - (torch.arange(d_head // 2, dtype=torch.float64) - first) / (last - first)).clamp(0, 1)
+    return omega * (kept + (1 - kept) / s)
+
+
+@wrong("ch19.ramp", "You left `low` at 1, whatever was handed over.", see=RAMPS)
+def low_left_alone(d_head, theta, s, length, low=1, high=32):
+    omega = rope_frequencies(d_head, theta)
+    first, last = (d_head * math.log(length / (2 * math.pi * n)) / (2 * math.log(theta)) for n in (high, 1))
+    first, last = max(math.floor(first), 0), min(math.ceil(last), d_head - 1)
+    kept = (1 - (torch.arange(d_head // 2, dtype=torch.float64) - first) / (last - first)).clamp(0, 1)
+    return omega * (kept + (1 - kept) / s)
+
+
 # ---------------------------------------------------------------- ch19.trials
 
 
 TRIALS = {"low": 12 / (12 + 1.96**2), "high": 1.96**2 / (24 + 1.96**2), "needed": 35, "digits_right": 0.9**5}
-wrong("ch19.trials", TRIALS | {"low": 1.0, "high": 0.0}, "An interval has a width even where all or none were right.", see=TEST)
+wrong("ch19.trials", TRIALS | {"low": 1.0}, "An interval has a width even where all were right.", see=TEST)
+wrong("ch19.trials", TRIALS | {"high": 0.0}, "An interval has a width even where none was right.", see=TEST)
+wrong("ch19.trials", TRIALS | {"high": 1.96**2 / (12 + 1.96**2)}, "This one is of 24 trials, not of 12.", see=TEST)
 wrong("ch19.trials", TRIALS | {"needed": 9}, "Nine of nine leaves a lower end far below that.", see=TEST)
 wrong("ch19.trials", TRIALS | {"needed": 34}, "With that number the interval still reaches below the floor.", see=TEST)
 wrong("ch19.trials", TRIALS | {"digits_right": 0.9}, "A key counts only if all of its digits are right.", see=TEST)
+wrong("ch19.trials", TRIALS | {"digits_right": 1 - 0.1**5}, "That is how often at least one digit is right.", see=TEST)
 
 
 # ---------------------------------------------------------------- ch19.passkey
@@ -377,6 +466,139 @@ def seed_forgotten(write, filler, lengths, depths, trials, seed):
                 written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
                 found += list(written) == key
             row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@right("ch19.passkey")
+def trials_outside(write, filler, lengths, depths, trials, seed):
+    dice = __import__("random").Random(seed)
+    grid = [[0] * len(depths) for _ in lengths]
+    for _ in range(trials):
+        for j, depth in enumerate(depths):
+            for i, length in enumerate(lengths):
+                key, at = dice.choices(range(10), k=5), round(depth * (length - 7))
+                grid[i][j] += write(filler[:at] + [10] + key + filler[at : length - 7] + [10], 5) == key
+    return grid
+
+
+@wrong("ch19.passkey", "You cut the place off to a whole number instead of rounding it.", see=TEST)
+def place_cut_off(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, int(depth * room)
+            for _ in range(trials):
+                key = torch.randint(10, (5,), generator=generator).tolist()
+                written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
+                found += list(written) == key
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "Your five digits are never the same twice in a key; each is to be drawn for itself.", see=TEST)
+def no_digit_twice(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            for _ in range(trials):
+                key = torch.randperm(10, generator=generator)[:5].tolist()
+                written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
+                found += list(written) == key
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "A key may begin with 0.", see=TEST)
+def no_zero_in_front(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            for _ in range(trials):
+                key = [*torch.randint(1, 10, (1,), generator=generator).tolist(), *torch.randint(10, (4,), generator=generator).tolist()]
+                written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
+                found += list(written) == key
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "You left the first digit out of the comparison.", see=TEST)
+def first_digit_left_out(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            for _ in range(trials):
+                key = torch.randint(10, (5,), generator=generator).tolist()
+                written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
+                found += list(written)[1:] == key[1:]
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "The filler is in another order, or begins elsewhere, than the one that was handed over.", see=TEST)
+def filler_from_elsewhere(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            for _ in range(trials):
+                key = torch.randint(10, (5,), generator=generator).tolist()
+                written = write([*filler[1 : at + 1], 10, *key, *filler[at + 1 : room + 1], 10], 5)
+                found += list(written) == key
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "The keys of one depth come again at the next; they are to be new in each prompt.", see=TEST)
+def same_keys_at_all_depths(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            generator.manual_seed(seed + 1000 * length)
+            for _ in range(trials):
+                key = torch.randint(10, (5,), generator=generator).tolist()
+                written = write([*filler[:at], 10, *key, *filler[at:room], 10], 5)
+                found += list(written) == key
+            row.append(int(found))
+        grid.append(row)
+    return grid
+
+
+@wrong("ch19.passkey", "You stopped at the first key that was not found; all trials count.", see=TEST)
+def stops_at_a_miss(write, filler, lengths, depths, trials, seed):
+    generator = torch.Generator().manual_seed(seed)
+    grid = []
+    for length in lengths:
+        room, row = length - 7, []
+        for depth in depths:
+            found, at = 0, round(depth * room)
+            for _ in range(trials):
+                key = torch.randint(10, (5,), generator=generator).tolist()
+                if list(write([*filler[:at], 10, *key, *filler[at:room], 10], 5)) != key:
+                    break
+                found += 1
+            row.append(found)
         grid.append(row)
     return grid
 
