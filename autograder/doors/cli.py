@@ -712,7 +712,7 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path, roster=(), work
     if again := sum(bool(work.again) for work in works):
         console.print(f"to grade again: {again} submissions; the report says why")
     missing = absent(works, known)
-    if nothing := sum(not any(work.person.id == person.id for work in works) for person in missing):
+    if nothing := sum(not any(work.person.id == person.id for work in works) for person, _ in missing):
         console.print(f"{nothing} of the class list handed in nothing")
     try:
         sheets = write_worksheets(works, out, worksheets)

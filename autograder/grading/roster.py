@@ -148,7 +148,8 @@ class Roster:
 
     def candidates(self, who: Who) -> list[Person]:
         """Those whom a name may mean, the likeliest first."""
-        wanted, words = _joined(who.name.split()), set(folded(who.name.replace("_", " ")).split())
+        name = who.name[:100]
+        wanted, words = _joined(name.split()), set(folded(name.replace("_", " ")).split())
 
         def likeness(person: Person) -> float:
             whole = [SequenceMatcher(None, wanted, _joined(turn)).ratio() for n in person.names for turn in _turns(n.split())]

@@ -159,19 +159,23 @@ def _again(work: Work, notebook: NotebookNode, source: str, siblings: tuple[str,
     return "the hand-in, the chapter or the software changed since it was graded"
 
 
-def absent(works: list[Work], roster: Roster) -> list[Person]:
-    """Those of the class list of whom some of the chapters has no submission; all of them if they handed in nothing."""
+def absent(works: list[Work], roster: Roster) -> list[tuple[Person, list[Chapter]]]:
+    """Those of the class list who handed in nothing for some chapters, with these chapters.
+
+    A chapter counts only if at least half of its hand-ins are of people on the list: not where names are hidden, or groups hand in.
+    """
     if not roster.given:
         return []
-    stems = {work.chapter for work in works}
-    done: dict[str, set[Chapter]] = defaultdict(set)
+    ids = {person.student or person.told.get("name", "") for person in roster.people} - {""}
+    done: dict[Chapter, set[str]] = defaultdict(set)
     for work in works:
-        done[work.person.id].add(work.chapter)
+        done[work.chapter].add(work.person.id)
+    told = [chapter for chapter, people in done.items() if 2 * len(people & ids) >= len(people)]
     found = []
     for person in roster.people:
         id = person.student or person.told.get("name", "")
-        if id and stems - done.get(id, set()):
-            found.append(Person(id, name=person.told.get("name", ""), email=person.told.get("email", "")))
+        if id and (missing := [chapter for chapter in told if id not in done[chapter]]):
+            found.append((Person(id, name=person.told.get("name", ""), email=person.told.get("email", "")), missing))
     return found
 
 
@@ -414,12 +418,15 @@ def _render(name: str, path: Path, **given) -> None:
 
 
 def write_html(
-    works: list[Work], path: Path, missing: list[Person] | None = None, earlier: dict[str, tuple[float, int]] | None = None
+    works: list[Work],
+    path: Path,
+    missing: list[tuple[Person, list[Chapter]]] | None = None,
+    earlier: dict[str, tuple[float, int]] | None = None,
 ) -> None:
     """The report as one page that needs no other file, no script and no network.
 
     Args:
-        missing: those of the class list who did not hand in everything.
+        missing: those of the class list who did not hand in everything, as `absent` gives them.
         earlier: what earlier classes had, as `read_earlier` gives it.
     """
     found = {item.exercise: item for item in items(works)}
@@ -446,14 +453,14 @@ def write_html(
         )
     people, shown, totals = gradebook(works)
     missing = missing or []
-    nothing = [person for person in missing if person.id not in {one.id for one in people}]
+    nothing = [person for person, _ in missing if person.id not in {one.id for one in people}]
     _render(
         "report.html",
         path,
         chapters=chapters,
         people=people,
         nothing=nothing,
-        listed={person.id for person in missing},
+        listed={(person.id, chapter) for person, chapters in missing for chapter in chapters},
         shown=shown,
         totals=totals,
         marks={(work.person.id, work.chapter): work.marks for work in works},
@@ -469,7 +476,10 @@ def write_html(
 
 
 def write_report(
-    works: list[Work], folder: Path, missing: list[Person] | None = None, earlier: dict[str, tuple[float, int]] | None = None
+    works: list[Work],
+    folder: Path,
+    missing: list[tuple[Person, list[Chapter]]] | None = None,
+    earlier: dict[str, tuple[float, int]] | None = None,
 ) -> tuple[list[Path], dict[str, list[Person]]]:
     """Every form of the report, in one folder.
 

@@ -16,6 +16,7 @@ NAMED = re.compile("_" + REST.format(r"\d+"), re.DOTALL | re.IGNORECASE)
 NAMELESS = re.compile(
     r"(?P<late>LATE_)?(?:anon_)?" + REST.format(r"(?<=anon_)[A-Za-z0-9]{5}|(?<!anon_)\d+"), re.DOTALL | re.IGNORECASE
 )
+WAYS = 20  # in which one name is read
 LARGEST = 200_000_000  # bytes of an API export
 
 
@@ -33,7 +34,7 @@ def place_of(parts: list[str], stems: Collection[str] = ()) -> Owned | None:
     if match := NAMELESS.fullmatch(name):
         return _owned(match, "anon", match["late"] is not None)
     ways = []
-    for at in (match.start() for match in re.finditer(r"_(?=\d)", name)):
+    for at in [match.start() for match in re.finditer(r"_(?=\d)", name)][:WAYS]:
         if at and (match := NAMED.fullmatch(name, at)):
             late = re.search(r"(?<=.)_LATE$", name[:at], re.IGNORECASE)
             ways.append(_owned(match, name[: late.start() if late else at], late is not None))

@@ -62,7 +62,7 @@ def worksheet(rows: list[list[str]], zone: tzinfo | None = None) -> list[Told]:
     found = []
     for row in rows[1:]:
         if match := re.search(r"(\d+)\s*$", cell(row, WORKSHEET[0])):
-            status, sent = cell(row, STATUS), cell(row, SUBMITTED)
+            status, sent = cell(row, STATUS)[:500], cell(row, SUBMITTED)
             extended = EXTENSION.search(status)
             found.append(
                 Told(

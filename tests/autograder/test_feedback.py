@@ -235,9 +235,10 @@ def test_an_exercise_newer_than_the_grading_waits(toy, graded):
 
 
 @pytest.fixture
-def book(toy, make, graded):
+def book(toy, make, cells, graded):
     """A gradebook with one graded submission, of somebody named ada."""
-    chapter = make()
+    cells[2].source += "\n\nTwice is what doubling means."
+    chapter = make(cells=cells)
     book = Book(chapter.root)
     book.register(chapter, Release.of(chapter))
     notebook = graded({"ch99-double": [printed(SQUARED), result(1.0)]})
@@ -251,7 +252,7 @@ def test_pages_carry_what_to_read_where_no_book_is_published(book):
     assert path == chapter.root / "feedback" / "ada" / "ch99_toy" / "ch99_toy.html"
     text = path.read_text()
     assert "<strong>3 of 7 points</strong> so far" in text
-    assert 'Read: <a href="#read-doubling">Doubling</a>' in text and 'id="read-doubling"' in text
+    assert 'Read: <a href="#read-doubling">Doubling</a>' in text and "Twice is what doubling means." in text
     assert not re.findall(r'(?:src|href)="(?!#|data:)', text), "nothing leads to the teacher's disk"
 
 

@@ -291,7 +291,7 @@ def test_a_gradebook_without_the_chapter_gives_nothing(toy, tmp_path):
 
 def test_a_zero_for_an_unreadable_file_is_told_from_a_blank_one_and_from_nothing(works, tmp_path):
     works[4].marks, works[5].marks = ["unreadable"], ["blank", "late"]
-    write_html(works, tmp_path / "report.html", [Person("s9", name="Zoe Q")])
+    write_html(works, tmp_path / "report.html", [(Person("s9", name="Zoe Q"), [works[0].chapter])])
     text = (tmp_path / "report.html").read_text()
     row = {who: re.search(rf'<th scope="row">{who}.*?</tr>', text).group() for who in ("s3", "s4", "s5", "s9")}
     assert '<span class="mark bad">unreadable</span> 0' in row["s4"] and "mark" not in row["s3"]
@@ -345,6 +345,9 @@ def test_what_to_teach_again_leaves_out_who_handed_in_nothing_readable(works, tm
 
 
 def test_who_is_on_the_list_and_handed_in_nothing(works):
-    roster = Roster([person("s0", ["Ada"]), person("s8", ["Zoe"]), person("", ["Max M"])], given=True)
-    assert [one.id for one in absent(works, roster)] == ["s8", "Max M"]
+    here = [person(f"s{i}", [f"Ada {i}"]) for i in range(4)]
+    roster = Roster([*here, person("s8", ["Zoe"]), person("", ["Max M"])], given=True)
+    assert [(one.id, chapters) for one, chapters in absent(works, roster)] == [(id, [works[0].chapter]) for id in ("s8", "Max M")]
     assert absent(works, Roster([person("s8", ["Zoe"])])) == []
+    hidden = Roster([here[0], person("s8", ["Zoe"])], given=True)
+    assert absent(works, hidden) == [], "groups or hidden names: who is missing cannot be told"
