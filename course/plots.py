@@ -21,6 +21,10 @@ COLOURS = {
     "weights": "#B84C99",
     "right": "#6358D6",
     "wrong": "#C93A2C",
+    "one": "#0B7F91",
+    "two": "#C05A12",
+    "three": "#6E7F16",
+    "four": "#8B5E4B",
 }  # each at least 3 to 1 against white and against near-black
 
 DARK = {
@@ -31,6 +35,10 @@ DARK = {
     "weights": "#F29BD8",
     "right": "#9D8CFF",
     "wrong": "#FF7657",
+    "one": "#4CC3D6",
+    "two": "#F5955A",
+    "three": "#B5C94F",
+    "four": "#CDA08C",
 }  # the same on a dark page, where the book and the widgets can know that it is dark
 
 INK = "#767676"  # reads on white and on near-black alike: 4.5 to 1 on both

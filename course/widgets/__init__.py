@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anywidget
 
-__all__ = ["HERE", "MIME", "Widget", "esm"]
+__all__ = ["HERE", "MIME", "Widget", "esm", "scientific"]
 
 HERE = Path(__file__).resolve().parent
 MIME = "application/vnd.course.widget+json"
@@ -24,6 +24,16 @@ def esm(stem: str) -> str:
     """
     own = (HERE / f"{stem}.js").read_text().replace("export default", "return", 1)
     return f"{(HERE / 'library.js').read_text()}\nexport default (() => {{\n{own}}})();\n"
+
+
+def scientific(x: float) -> str:
+    """A positive number in two digits, as the library of the modules writes it: 0.13, 42, 1.3 × 10⁻⁹."""
+    digits, exponent = (float(part) for part in f"{x:.1e}".split("e"))
+    if -2 <= exponent <= 3:
+        return f"{digits * 10**exponent:.{max(1 - int(exponent), 0)}f}"
+    return f"{digits:.1f}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10" + str(int(exponent)).translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
 
 
 class Widget(anywidget.AnyWidget):

@@ -50,8 +50,8 @@ function wall(width, state, other) {
     node.append(
       svg("g", { opacity: i < state.hands ? 1 : 0.18 },
         svg("circle", { cx: x, cy: y, r: radius, fill: "none", class: "course-axis" }),
-        hand(other, "key", 5),
-        hand(state.distance, "query", 2),
+        hand(other, "two", 5),
+        hand(state.distance, "one", 2),
       ),
     );
   });
@@ -65,11 +65,11 @@ function far(width, top, state, [other, apart], onMove) {
   const frame = chart({ x: [0, FAR], y: [0, 2], box: [left, top + 30, long, 120], yTicks: [0, 1, 2], xTicks: [0, 500, 1000, 1500, 2000], xLabel: "distance", yLabel: "code distance from the chosen one" });
   const by = Math.max(1, Math.ceil(FAR / 1000));
   const points = Array.from({ length: FAR / by + 1 }, (_, k) => [k * by, codeDistance(k * by - state.distance, omega)]);
-  frame.line(points, { colour: "weights", width: 1 });
-  frame.dot(other, apart, { colour: "key", r: 6 });
+  frame.line(points, { colour: "three", width: 1 });
+  frame.dot(other, apart, { colour: "two", r: 6 });
   const [x, y] = frame.at(state.distance, 0);
   const place = (at) => Math.min(Math.max(Math.round(((at - left) / long) * FAR), 0), FAR);
-  return [frame, handle({ x, y, colour: "query", onMove: (at) => onMove(place(at)) })];
+  return [frame, handle({ x, y, colour: "one", onMove: (at) => onMove(place(at)) })];
 }
 
 export default {
@@ -77,7 +77,7 @@ export default {
     const names = ["distance", "hands", "theta"];
     const put = connect(model, el, names, draw);
     const now = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
-    const distance = slider({ label: "distance", min: 0, max: FAR, step: 1, value: now().distance, format: thousands, colour: "query", onInput: (x) => put({ distance: x }) });
+    const distance = slider({ label: "distance", min: 0, max: FAR, step: 1, value: now().distance, format: thousands, colour: "one", onInput: (x) => put({ distance: x }) });
     const hands = slider({ label: "hands that count", min: 1, max: PAIRS, step: 1, value: now().hands, format: String, onInput: (x) => put({ hands: x }) });
     const base = choice({ label: "base θ", options: BASES.map((b) => [b, thousands(b)]), value: now().theta, onChange: (b) => put({ theta: b }) });
     const figure = drawing("", (width) => {

@@ -41,7 +41,7 @@ function said({ mask, n_layers, residual }) {
 // A table of buttons, one tab stop: arrows move, space and Enter paint.
 function painter(mask, onPaint) {
   let at = [0, 0];
-  const cells = PLACES.map((i) => PLACES.map((j) => element("button", { type: "button", "aria-label": `position ${i} sees token ${j}`, tabindex: -1 })));
+  const cells = PLACES.map((i) => PLACES.map((j) => element("button", { type: "button", class: "course-cell", "aria-label": `position ${i} sees token ${j}`, tabindex: -1 })));
   const go = (i, j) => {
     cells[at[0]][at[1]].tabIndex = -1;
     at = [i, j];
@@ -62,15 +62,13 @@ function painter(mask, onPaint) {
       });
     }),
   );
-  const top = element("tr", {}, element("td"), ...PLACES.map((j) => element("th", { scope: "col", style: "text-align: center" }, `${j}`)));
-  const rows = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, `${i}`), ...row.map((cell) => element("td", {}, cell))));
-  const caption = element("caption", {}, "May see: positions down, tokens across");
-  const node = element("table", { class: "course-numbers", style: "--of: var(--query)" }, caption, element("tbody", {}, top, ...rows));
+  const caption = element("caption", {}, "May see: position ↓, token →");
+  const node = gridOf(cells.map((row) => row.map((cell) => element("td", {}, cell))), caption, "--of: var(--one)");
   node.set = (now) =>
     cells.forEach((row, i) =>
       row.forEach((cell, j) => {
         cell.setAttribute("aria-pressed", now[i][j] === 1);
-        cell.setAttribute("style", `width: 2.25rem; height: 2.25rem; padding: 0; ${now[i][j] ? "background: var(--query)" : ""}`);
+        cell.style.background = now[i][j] ? "var(--one)" : "";
       }),
     );
   go(0, 0);
@@ -78,15 +76,28 @@ function painter(mask, onPaint) {
   return node;
 }
 
-function connections(state, width) {
-  const known = reach(state.mask, state.n_layers, state.residual);
-  const size = Math.min(38, (width - 40) / T);
-  const names = PLACES.map(String);
-  const how = (x, i, j) => (x ? (state.mask[i][j] ? 1 : 0.6) : 0);
-  const values = known.map((row, i) => row.map((x, j) => how(x, i, j)));
-  const show = (x) => [x === 1 ? "●" : x ? "○" : ""];
-  const title = text(0, 16, "Can know:  ● painted   ○ by way of others", { class: "course-strong" });
-  return [title, heatMap({ values, rows: names, columns: names, box: [24, 48], size: [size, size], colour: "weights", show })];
+// What can be known, as a table that stands in line with the painted one.
+function knownTable() {
+  const cells = PLACES.map(() => PLACES.map(() => element("td", {}, element("span", { class: "course-cell" }))));
+  const caption = element("caption", {}, "Can know: ● painted, ○ by others");
+  const node = gridOf(cells, caption, "--of: var(--two)");
+  node.set = (state) => {
+    const known = reach(state.mask, state.n_layers, state.residual);
+    cells.forEach((row, i) =>
+      row.forEach((cell, j) => {
+        const [direct, indirect] = [known[i][j] && state.mask[i][j], known[i][j] && !state.mask[i][j]];
+        cell.firstChild.textContent = direct ? "●" : indirect ? "○" : "";
+        cell.firstChild.style.background = known[i][j] ? `color-mix(in srgb, var(--two) ${direct ? 45 : 20}%, transparent)` : "";
+      }),
+    );
+  };
+  return node;
+}
+
+function gridOf(cells, caption, style) {
+  const top = element("tr", {}, element("td"), ...PLACES.map((j) => element("th", { scope: "col", style: "text-align: center" }, `${j}`)));
+  const rows = cells.map((row, i) => element("tr", {}, element("th", { scope: "row" }, `${i}`), ...row));
+  return element("table", { class: "course-numbers course-grid-table", style }, caption, element("tbody", {}, top, ...rows));
 }
 
 export default {
@@ -99,18 +110,16 @@ export default {
     const presets = buttons(...Object.entries(PRESETS).map(([name, rule]) => [name, () => put({ mask: painted(rule) })]));
     const layers = slider({ label: "layers", min: 1, max: 3, step: 1, value: now().n_layers, format: String, onInput: (n_layers) => put({ n_layers }) });
     const keeps = toggle({ label: "residual stream: a position keeps what it knew", value: now().residual, onChange: (residual) => put({ residual }) });
-    const figure = drawing("", (width) => [56 + T * Math.min(38, (width - 40) / T), ...connections(now(), width)]);
+    const known = knownTable();
     const told = sentence();
     function draw(state) {
       table.set(state.mask);
       layers.set(state.n_layers);
       keeps.set(state.residual);
-      figure.redraw();
-      figure.describe(`A grid of which position can know which token. ${said(state)}`);
+      known.set(state);
       told.say(said(state));
     }
-    const sides = element("div", { style: "display: flex; flex-wrap: wrap; gap: 0 2rem" }, table, element("div", { style: "flex: 1 1 17rem" }, figure));
-    el.append(presets, layers, keeps, sides, told);
+    el.append(element("div", { class: "course-sides" }, table, known), presets, layers, keeps, told);
     draw(now());
   },
 };

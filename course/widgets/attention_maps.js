@@ -108,7 +108,7 @@ function wall(state, width, choose) {
     const [layer, head] = [Math.floor(k / HEADS), k % HEADS];
     const chosen = layer === state.layer && head === state.head;
     const at = { x: 30 + layer * wide, y: 26 + head * high, width: wide - 1, height: high - 1 };
-    const cell = svg("rect", { ...at, fill: "var(--query)", "fill-opacity": 0.06 + (0.94 * x) / most, style: "cursor: pointer" });
+    const cell = svg("rect", { ...at, fill: "var(--one)", "fill-opacity": 0.06 + (0.94 * x) / most, style: "cursor: pointer" });
     cell.addEventListener("click", () => choose({ layer, head }));
     return [cell, ...(chosen ? [svg("rect", { ...at, fill: "none", "pointer-events": "none", class: "course-chosen" })] : [])];
   });

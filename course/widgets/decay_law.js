@@ -1,6 +1,6 @@
 // The window of a fit: a profile of attention over distance, and three curves fitted between two distances.
 
-const CURVES = [["power law", "query"], ["exponential", "wrong"], ["log-normal", "value"]];
+const CURVES = [["power law", "one"], ["exponential", "two"], ["log-normal", "three"]];
 const LEAST = 7;
 
 // Shares of the weight at distances low … high.
@@ -94,10 +94,10 @@ function picture(state, box, onMove) {
   const frame = chart({
     x: [u(1), u(test.length - 1)], y, box,
     xTicks: logX(axes) ? [0, 1, 2] : ticks(1, test.length - 1), yTicks: logY(axes) ? ticks(...y, 4).filter(Number.isInteger) : ticks(...y, 4),
-    format: (t) => (logY(axes) && t < 0 ? `10^${t}` : logX(axes) && t >= 0 ? String(10 ** t) : String(t)),
+    format: (t) => (logY(axes) && t < 0 ? power(t) : logX(axes) && t >= 0 ? String(10 ** t) : String(t)),
     xLabel: "distance in tokens", yLabel: logY(axes) ? "mean weight" : "mean weight, %",
   });
-  frame.line(seen.map((w, i) => [u(i + 1), v(w)]), { colour: "residual", width: 4 });
+  frame.line(seen.map((w, i) => [u(i + 1), v(w)]), { colour: "weights", width: 4 });
   const found = fits(state);
   const mass = test.slice(low, high + 1).reduce((a, b) => a + b, 0);
   CURVES.forEach(([name, colour], k) => {
@@ -105,9 +105,9 @@ function picture(state, box, onMove) {
     frame.line(points.filter(([, b]) => b >= y[0] && b <= y[1]), { colour, width: 2, dash: [undefined, "7 4", "2 3"][k] });
   });
   for (const [name, at] of [["low", low], ["high", high]]) {
-    frame.line([[u(at), y[0]], [u(at), y[1]]], { colour: "right", width: 1.5 });
+    frame.line([[u(at), y[0]], [u(at), y[1]]], { colour: "four", width: 1.5 });
     const [px, py] = frame.at(u(at), y[0]);
-    frame.append(handle({ x: px, y: py, colour: "right", onMove: (moved) => {
+    frame.append(handle({ x: px, y: py, colour: "four", onMove: (moved) => {
       const share = Math.min(Math.max((moved - box[0]) / box[2], 0), 1);
       const distance = u(1) + share * (u(test.length - 1) - u(1));
       onMove(name, Math.round(logX(axes) ? 10 ** distance : distance));
@@ -119,7 +119,7 @@ function picture(state, box, onMove) {
 // The names of the lines, in their colours and dashes; two rows where there is little room.
 function legend(left, top, width) {
   const columns = width < 480 ? 2 : 4;
-  return [["measured", "residual"], ...CURVES].flatMap(([name, colour], k) => {
+  return [["measured", "weights"], ...CURVES].flatMap(([name, colour], k) => {
     const [x, y] = [left + ((k % columns) * width) / columns, top + 20 * Math.floor(k / columns)];
     const dash = [undefined, undefined, "7 4", "2 3"][k];
     return [
@@ -141,7 +141,7 @@ export default {
       if (name === "low") put({ low: Math.min(Math.max(distance, 1), high - LEAST) });
       else put({ high: Math.max(Math.min(distance, last), low + LEAST) });
     };
-    const slide = (name, label) => slider({ label, min: 1, max: last, step: 1, value: now()[name], format: String, colour: "right", onInput: (x) => (move(name, x), draw(now())) });
+    const slide = (name, label) => slider({ label, min: 1, max: last, step: 1, value: now()[name], format: String, colour: "four", onInput: (x) => (move(name, x), draw(now())) });
     const [from, to] = [slide("low", "from distance"), slide("high", "to distance")];
     const axes = choice({ label: "axes", options: ["log-log", "log-linear", "linear"].map((x) => [x, x]), value: now().axes, onChange: (x) => put({ axes: x }) });
     const figure = drawing("", (width) => [350, picture(now(), [52, 30, width - 70, 220], move), ...legend(8, 318, width - 16)]);

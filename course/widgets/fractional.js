@@ -55,11 +55,11 @@ function picture(state, width, onWave) {
   const box = [left, 312, room, 130];
   const frame = chart({ x: WAVES.map((t) => t - OFF), y: [-1, 1], box, xTicks: [-13, -12, -11, -10], yTicks: [-1, -0.5, 0, 0.5, 1], format: (t) => (t < -5 ? String(Number((10 ** (t + OFF)).toPrecision(1))) : String(t)), xLabel: "wave number k, radians a token", yLabel: "factor" });
   const curve = Array.from({ length: 91 }, (_, i) => WAVES[0] + ((WAVES[1] - WAVES[0]) * i) / 90);
-  frame.line(curve.map((x) => [x - OFF, gain(state, 10 ** x)]), { colour: "weights", width: 2 });
-  frame.line([[WAVES[0] - OFF, 0], [WAVES[1] - OFF, 0]], { colour: "residual", width: 1 });
+  frame.line(curve.map((x) => [x - OFF, gain(state, 10 ** x)]), { colour: "two", width: 2 });
+  frame.line([[WAVES[0] - OFF, 0], [WAVES[1] - OFF, 0]], { colour: null, width: 1 });
   const [px, py] = frame.at(state.wave - OFF, gain(state, 10 ** state.wave));
-  frame.append(handle({ x: px, y: py, colour: "right", onMove: (x) => onWave(WAVES[0] + (Math.min(Math.max((x - box[0]) / box[2], 0), 1)) * (WAVES[1] - WAVES[0])) }));
-  return [panel(both[0], 18, "residual", "ant", ""), panel(both[1], 152, "query", "albatross", "jumps"), frame];
+  frame.append(handle({ x: px, y: py, colour: "two", onMove: (x) => onWave(WAVES[0] + (Math.min(Math.max((x - box[0]) / box[2], 0), 1)) * (WAVES[1] - WAVES[0])) }));
+  return [panel(both[0], 18, "three", "ant", ""), panel(both[1], 152, "one", "albatross", "jumps"), frame];
 }
 
 export default {
@@ -67,9 +67,9 @@ export default {
     const names = ["gamma", "cut", "wave"];
     const put = connect(model, el, names, draw);
     const now = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
-    const steep = slider({ label: "exponent γ of the jumps", min: 0.1, max: 4, step: 0.1, value: now().gamma, format: (x) => number(x, 1), colour: "query", onInput: (gamma) => put({ gamma }) });
+    const steep = slider({ label: "exponent γ of the jumps", min: 0.1, max: 4, step: 0.1, value: now().gamma, format: (x) => number(x, 1), colour: "one", onInput: (gamma) => put({ gamma }) });
     const far = slider({ label: "longest jump N", min: 3, max: 12, step: 1, value: now().cut, format: (x) => (2 ** x).toLocaleString("en-US"), onInput: (cut) => put({ cut }) });
-    const wave = slider({ label: "wave number k", min: -3, max: 0.45, step: 0.05, value: now().wave, format: (x) => number(10 ** x, 3), colour: "right", onInput: (x) => put({ wave: x }) });
+    const wave = slider({ label: "wave number k", min: -3, max: 0.45, step: 0.05, value: now().wave, format: (x) => number(10 ** x, 3), colour: "two", onInput: (x) => put({ wave: x }) });
     const figure = drawing("", (width) => [482, ...picture(now(), width, (x) => put({ wave: Math.round(x * 20) / 20 }))]);
     const told = sentence();
     function draw(state) {

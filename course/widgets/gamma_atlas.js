@@ -8,7 +8,9 @@ const AXES = {
 };
 const LOGARITHMIC = ["theta", "T", "n_layers", "d_model", "tokens"];
 const SETTINGS = ["text", "theta", "T", "n_layers", "d_model", "n_heads", "position", "mark", "tokens", "rate"];
-const HUES = ["query", "wrong", "value", "weights", "key", "right", "residual"];
+const HUES = ["one", "two", "three", "four", "right", "wrong"];
+// After six kinds come rings in the same colours.
+const look = (kind) => (kind < HUES.length ? `fill: var(--${HUES[kind]})` : `fill: none; stroke: var(--${HUES[kind % HUES.length]}); stroke-width: 2`);
 const SIDES = { left: 0, right: 1, bottom: 2, top: 3 };
 
 // Where a column's values stand: a function from value to place, the ends, and ticks with their names.
@@ -26,8 +28,8 @@ function scale(models, name) {
 
 function short(value) {
   if (typeof value !== "number") return String(value).replaceAll("_", " ");
-  const power = Math.log10(value);
-  return value >= 1e4 && Math.abs(power - Math.round(power)) < 1e-9 ? `10^${Math.round(power)}` : String(value);
+  const exponent = Math.log10(value);
+  return value >= 1e4 && Math.abs(exponent - Math.round(exponent)) < 1e-9 ? power(Math.round(exponent)) : String(value);
 }
 
 // The models whose dots lie in a brush of shares [left, right, bottom, top] of the frame.
@@ -76,20 +78,20 @@ function plot(state, box) {
   }
   const [left, right, bottom, top] = state.brush;
   const [l, t, w, h] = box;
-  frame.append(svg("rect", { x: l + left * w, y: t + (1 - top) * h, width: Math.max(0, right - left) * w, height: Math.max(0, top - bottom) * h, fill: "var(--residual)", "fill-opacity": 0.15 }));
+  frame.append(svg("rect", { x: l + left * w, y: t + (1 - top) * h, width: Math.max(0, right - left) * w, height: Math.max(0, top - bottom) * h, fill: "currentColor", "fill-opacity": 0.1 }));
   const kinds = [...scale(state.models, state.colour).names.values()];
   const inside = new Set(brushed(state));
   for (const model of state.models) {
-    const dot = frame.dot(across.place(model[state.x]), up.place(model[state.y]), { colour: HUES[kinds.indexOf(short(model[state.colour])) % HUES.length], r: 4.5 });
-    if (kinds.indexOf(short(model[state.colour])) >= HUES.length) dot.setAttribute("fill", "none"); // an eighth kind is a ring
+    const kind = kinds.indexOf(short(model[state.colour]));
+    const dot = frame.dot(across.place(model[state.x]), up.place(model[state.y]), { r: 4.5 });
+    dot.setAttribute("style", look(kind));
     dot.setAttribute("opacity", inside.has(model) ? 0.9 : 0.2);
     dot.append(svg("title", {}, `${SETTINGS.map((name) => `${name} ${model[name]}`).join(", ")}, seed ${model.seed}: γ ${number(model.gamma)}`));
   }
   const columns = w > 400 ? 4 : 2;
   const legend = kinds.slice(0, 8).map((kind, i) => {
     const [cx, cy] = [l + (i % columns) * (w / columns) + 6, t + h + 88 + 20 * Math.floor(i / columns)];
-    const fill = i < HUES.length ? `var(--${HUES[i]})` : "none";
-    return svg("g", {}, svg("circle", { cx, cy, r: 5, fill, class: "course-dot" }), text(cx + 10, cy + 5, kind, { class: "course-small" }));
+    return svg("g", {}, svg("circle", { cx, cy, r: 5, style: look(i), class: "course-dot" }), text(cx + 10, cy + 5, kind, { class: "course-small" }));
   });
   frame.append(...legend);
   return frame;

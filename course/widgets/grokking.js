@@ -2,7 +2,7 @@
 
 const P = 113;
 const DECAYS = ["0", "0.3", "0.5", "1", "2", "4"];
-const LINES = [["training pairs", "residual", "7 4"], ["test pairs", "query", undefined], ["Fourier measure", "weights", "2 3"]];
+const LINES = [["training pairs", "two", "7 4"], ["test pairs", "one", undefined], ["Fourier measure", "three", "2 3"]];
 
 const thousands = (x) => String(x).replace(/\B(?=(\d{3})+$)/g, ",");
 const runOf = (state) => state.runs[`${state.decay}/${state.seed}`];
@@ -39,13 +39,13 @@ function plot(state, box, onMove) {
     axes.line(steps.map((step, i) => [place(step), runOf(state).curves[k][i] / 100]), { colour, dash, width: 2 });
   });
   const now = place(frames[frame]);
-  axes.line([[now, 0], [now, 1]], { colour: "right", width: 1.5 });
+  axes.line([[now, 0], [now, 1]], { colour: "four", width: 1.5 });
   const [x, y] = axes.at(now, 0);
   const nearest = (at) => {
     const wanted = ((at - box[0]) / box[2]) * end;
     return frames.reduce((best, step, i) => (Math.abs(place(step) - wanted) < Math.abs(place(frames[best]) - wanted) ? i : best), 0);
   };
-  axes.append(handle({ x, y, colour: "right", onMove: (at) => onMove(nearest(at)) }));
+  axes.append(handle({ x, y, colour: "four", onMove: (at) => onMove(nearest(at)) }));
   return axes;
 }
 
@@ -57,8 +57,8 @@ function circle(state, left, top, size) {
   const path = [...order, order[0]].map((a) => points[a].map((c) => c.toFixed(1)).join(",")).join(" ");
   node.append(
     svg("rect", { x: left, y: top, width: size, height: size, fill: "none", class: "course-axis" }),
-    svg("polyline", { points: path, fill: "none", stroke: "var(--residual)", "stroke-width": 1, opacity: 0.6 }),
-    ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.6, fill: "var(--query)" })),
+    svg("polyline", { points: path, fill: "none", stroke: "currentColor", "stroke-width": 1, opacity: 0.6 }),
+    ...points.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.6, fill: "var(--one)" })),
     text(left, top - 10, "neighbours joined"),
   );
   return node;
@@ -80,7 +80,7 @@ export default {
     const last = fixed.frames.length - 1;
     const decay = slider({ label: "weight decay", min: 0, max: DECAYS.length - 1, step: 1, value: DECAYS.indexOf(now().decay), format: (i) => DECAYS[i], onInput: (i) => put({ decay: DECAYS[i] }) });
     const seed = slider({ label: "seed", min: 0, max: 2, step: 1, value: now().seed, format: String, onInput: (x) => put({ seed: x }) });
-    const time = slider({ label: "step", min: 0, max: last, step: 1, value: now().frame, format: (i) => thousands(fixed.frames[i]), colour: "right", onInput: (x) => put({ frame: x }) });
+    const time = slider({ label: "step", min: 0, max: last, step: 1, value: now().frame, format: (i) => thousands(fixed.frames[i]), colour: "four", onInput: (x) => put({ frame: x }) });
     const figure = drawing("", (width) => {
       const wide = width >= 560;
       const size = wide ? Math.min(230, width * 0.38) : Math.min(240, width - 60);

@@ -39,46 +39,48 @@ function curve(d, n, box) {
   const width = Math.min(EDGE, 6 / Math.sqrt(d)); // where the curve is worth its points
   const inner = Array.from({ length: 161 }, (_, k) => (width * (k - 80)) / 80);
   const cosines = width < EDGE ? [-EDGE, ...inner, EDGE] : inner;
-  frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]), { colour: "query" });
+  frame.line(cosines.map((c) => [c, Math.min(density(c, d), top)]));
   const bound = chanceCosine(d, n);
   if (bound < 1) {
-    frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "wrong", dash: "5 4" });
+    frame.line([[bound, 0], [bound, 0.9 * top]], { colour: "two", dash: "5 4" });
     const room = bound < 0.5;
     frame.note(bound, 0.93 * top, "best of n", { "text-anchor": room ? "start" : "end", dx: room ? 4 : -4 });
   }
   return frame;
 }
 
-// Sliders move on powers of ten.
-const rounded = (power) => {
-  const x = 10 ** power;
-  return x < 20 ? Math.round(x) : Number(x.toPrecision(2));
-};
+// What the sliders stop at: all to 10, then `each` a decade in two digits.
+function stops(first, last, each) {
+  const decades = Math.round(Math.log10(last)) * each;
+  const grown = Array.from({ length: decades + 1 }, (_, k) => Number((10 ** (k / each)).toPrecision(2))).map(Math.round);
+  const all = new Set([...Array.from({ length: 11 - first }, (_, k) => first + k), ...grown.filter((x) => x >= first)]);
+  return [...all].sort((a, b) => a - b);
+}
 
 export default {
   render({ model, el }) {
     const put = connect(model, el, ["dimension", "candidates"], draw);
     const now = () => [model.get("dimension"), model.get("candidates")];
-    const grouped = (power) => rounded(power).toLocaleString("en");
+    const grouped = (x) => x.toLocaleString("en");
     const size = slider({
-      label: "dimension d", min: 0.3, max: 4, step: 0.01, value: Math.log10(now()[0]), format: grouped, colour: "query",
-      onInput: (power) => put({ dimension: Math.max(2, rounded(power)) }),
+      label: "dimension d", values: stops(2, 10000, 20), value: now()[0], format: grouped, colour: "one",
+      onInput: (dimension) => put({ dimension }),
     });
     const many = slider({
-      label: "candidates n", min: 0, max: 6, step: 0.05, value: Math.log10(now()[1]), format: grouped, colour: "wrong",
-      onInput: (power) => put({ candidates: rounded(power) }),
+      label: "candidates n", values: stops(1, 1000000, 10), value: now()[1], format: grouped, colour: "two",
+      onInput: (candidates) => put({ candidates }),
     });
     const figure = drawing("", (width) => [300, curve(...now(), [44, 30, width - 60, 215])]);
     const told = sentence();
     function draw() {
       const [d, n] = now();
-      size.set(Math.log10(d));
-      many.set(Math.log10(n));
+      size.set(d);
+      many.set(n);
       figure.redraw();
       figure.describe(`The density of the cosine of two random directions, and the bound for the best of n candidates. ${said(d, n)}`);
       told.say(said(d, n));
     }
-    el.append(size, many, figure, told);
+    el.append(figure, size, many, told);
     draw();
   },
 };

@@ -2,15 +2,18 @@
 // module, whose own names go first where both use the same one. What there is:
 //
 //   connect(model, el, names, draw)   makes `el` a widget; returns put({ name: value, … }), after which `draw(state)` runs once
-//   slider, toggle, choice, buttons, field      controls with labels; each has .set(value), which does not call back
+//   slider, toggle, choice, buttons, field      controls with labels; each has .set(value), which does not call back;
+//                                     a slider has a range, min to max by step, or a list of values
+//   player({ label, last, onInput })  a slider over steps with a button that plays them
 //   numberTable({ title, values, … })           a matrix as a table, to edit or to read; has .set(values)
 //   drawing(label, draw)              an SVG in CSS pixels: draw(width) returns [height, ...nodes]; has .redraw() and .describe(text)
 //   chart({ x, y, box, … })           axes that draw lines, dots, bars and arrows in the units of the data
 //   heatMap({ values, box, … })       a matrix as shaded cells with their numbers
-//   handle({ x, y, onMove })          a dot to drag; what it changes must have a slider or a field too, for the keyboard
+//   handle({ x, y, label, value, said, onMove, onStep })   a dot to drag, and by its label to move with the arrow keys
 //   sentence()                        the live text alternative; say(text) replaces it once the hand rests
 //   row(...nodes)                     controls side by side, as many as fit
-//   element, svg, text, number, softmax         small change
+//   part(...nodes)                    a part of a widget that has several, its drawing first
+//   element, svg, text, number, power, scientific, clamp, softmax         small change
 //
 // A module: read the state, draw it, say it; the numbers come from functions of their own, which the tests
 // of the chapter hold equal to the Python reference.
@@ -21,13 +24,14 @@
 //       const heat = slider({ label: "temperature τ", min: 0.1, max: 5, step: 0.1, value: model.get("tau"), onInput: (tau) => put({ tau }) });
 //       const picture = drawing("Probabilities at a temperature", (width) => [200, ...nodes(width, model.get("tau"))]);
 //       const told = sentence();
-//       el.append(heat, picture, told);
+//       el.append(picture, heat, told); // the picture first: on a telephone it stays in view while a control moves
 //       function draw({ tau }) { heat.set(tau); picture.redraw(); told.say(`At temperature ${number(tau)} …`); }
 //       draw({ tau: model.get("tau") });
 //     },
 //   };
 //
-// Colours are names of the palette: "query", "key", "value", "residual", "weights", "right", "wrong".
+// Colours are names of the palette. "query", "key", "value", "residual" (the stream) and "weights" are kept for these five
+// things of a transformer; all else is "one", "two", "three", "four", or "right" and "wrong", as a verdict or a warning.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -53,9 +57,26 @@ function row(...nodes) {
   return element("div", { class: "course-row" }, ...nodes);
 }
 
+// A part of a widget that has several: its drawing, its controls and what it says.
+function part(...nodes) {
+  return element("div", { class: "course-part" }, ...nodes);
+}
+
 // A number with fixed decimals, a true minus and no negative zero.
 function number(x, digits = 2) {
   return x.toFixed(digits).replace(/^-(?=[0.]+$)/, "").replace("-", "−");
+}
+
+// Ten to a whole power, or another base: 10⁻³.
+function power(exponent, base = 10) {
+  return base + String(exponent).replace("−", "-").replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+}
+
+// A positive number in two digits: 0.13, 42, and beyond 0.01 and 10,000 as 1.3 × 10⁻⁹.
+function scientific(x) {
+  const [digits, exponent] = x.toExponential(1).split("e").map(Number);
+  if (exponent < -2 || exponent > 3) return `${digits.toFixed(1)}\u00a0×\u00a0${power(exponent)}`; // one word, which no line breaks
+  return (digits * 10 ** exponent).toFixed(Math.max(1 - exponent, 0));
 }
 
 function softmax(scores) {
@@ -96,27 +117,61 @@ function sentence() {
 
 // ---------------------------------------------------------------- controls
 
-// A labelled slider that shows its value.
-function slider({ label, min, max, step, value, format = (x) => number(x), colour, onInput }) {
+// A labelled slider that shows its value: from `min` to `max` by `step`, or over a list of `values`, smallest first.
+function slider({ label, values, min = 0, max = values?.length - 1, step = 1, value, format = (x) => number(x), colour, onInput }) {
   const shown = element("span", { class: "course-value", "aria-hidden": "true" }); // the input says it
   const style = colour && `--of: var(--${colour})`;
   const input = element("input", { type: "range", min, max, step, style, "data-lm-suppress-shortcuts": "true" });
   const node = element("div", { class: "course-slider" }, element("label", {}, element("span", {}, label), input), shown);
+  const place = (x) => (values ? values.reduce((best, y, i) => (Math.abs(y - x) < Math.abs(values[best] - x) ? i : best), 0) : x);
+  const given = () => (values ? values[input.value] : Number(input.value));
   const show = () => {
-    shown.textContent = format(Number(input.value));
+    shown.textContent = format(given());
     input.setAttribute("aria-valuetext", shown.textContent);
     input.style.setProperty("--filled", `${(100 * (input.value - min)) / (max - min)}%`);
   };
+  // What reads the same stays where the hand has put it: a state that is rounded would pull each small step back.
   node.set = (x) => {
-    input.value = x;
+    if (format(given()) !== format(x)) input.value = place(x);
     show();
   };
   input.addEventListener("input", () => {
     show();
-    onInput(Number(input.value));
+    onInput(given());
   });
-  node.set(value);
+  input.value = place(value);
+  show();
   return node;
+}
+
+// A slider over the steps 0 to `last` with a button that plays them, once each at `pace` a second. Who asked for less motion
+// goes on by one step at each press.
+function player({ label, last, value, pace = 12, format = String, colour, onInput }) {
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+  let timer;
+  const scrub = slider({ label, min: 0, max: last, step: 1, value, format, colour, onInput: (x) => (stop(), onInput(x)) });
+  const input = scrub.querySelector("input");
+  const at = () => Number(input.value);
+  const stop = () => {
+    clearInterval(timer);
+    timer = undefined;
+    button.textContent = calm.matches ? "Next step" : "Play";
+  };
+  const go = () => {
+    if (!button.isConnected) return stop();
+    onInput(at() < last ? at() + 1 : 0);
+    if (at() === last) stop();
+  };
+  const moves = buttons(["Play", () => {
+    if (timer) return stop();
+    if (calm.matches) return go();
+    if (at() === last) onInput(0);
+    timer = setInterval(go, 1000 / pace);
+    button.textContent = "Pause";
+  }]);
+  const [button] = moves.buttons;
+  stop();
+  return Object.assign(element("div", { class: "course-player" }, button, scrub), { set: scrub.set });
 }
 
 // A box to tick.
@@ -204,9 +259,14 @@ function drawing(label, draw) {
   let width = 640;
   node.redraw = () => {
     const [height, ...nodes] = draw(width);
+    const held = node.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
     node.setAttribute("viewBox", `0 0 ${width} ${height}`);
     node.setAttribute("height", height);
+    node.style.setProperty("--height", `${height}px`);
     node.replaceChildren(...nodes);
+    const handles = [...node.querySelectorAll("[tabindex]")];
+    node.setAttribute("role", handles.length ? "group" : "img"); // what is inside an image is not reached
+    if (held) handles.find((one) => one.getAttribute("aria-label") === held)?.focus();
   };
   node.describe = (said) => node.setAttribute("aria-label", said);
   new ResizeObserver(([{ contentRect }]) => {
@@ -234,9 +294,9 @@ function ticks(from, to, count = 5) {
 }
 
 // Axes over x: [from, to] and y: [from, to] inside box: [left, top, width, height], without room for labels.
-// A node to append, with methods in the units of the data; each returns the node that it drew.
+// A node to append, with methods in the units of the data; each returns the node that it drew; at(x, y) gives pixels, of(px, py) data.
 function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = "", xTicks = ticks(...x), yTicks = ticks(...y, 4), ...how }) {
-  const { format = String } = how;
+  const { format = String, xFormat = format, yFormat = format, axis = true } = how;
   const node = svg("g");
   const at = (a, b) => [left + ((a - x[0]) / (x[1] - x[0])) * width, top + height - ((b - y[0]) / (y[1] - y[0])) * height];
   const add = (child) => (node.append(child), child);
@@ -244,25 +304,26 @@ function chart({ x, y, box: [left, top, width, height], xLabel = "", yLabel = ""
   for (const t of yTicks) {
     const [, v] = at(0, t);
     add(svg("line", { x1: left, x2: left + width, y1: v, y2: v, class: "course-grid" }));
-    add(text(left - 6, v + 4, format(t).replace("-", "−"), { "text-anchor": "end" }));
+    add(text(left - 6, v + 4, yFormat(t).replace("-", "−"), { "text-anchor": "end" }));
   }
-  for (const t of xTicks) add(text(at(t, 0)[0], top + height + 17, format(t).replace("-", "−"), { "text-anchor": "middle" }));
-  add(svg("line", { x1: left, x2: left + width, y1: top + height, y2: top + height, class: "course-axis" }));
+  for (const t of xTicks) add(text(at(t, 0)[0], top + height + 17, xFormat(t).replace("-", "−"), { "text-anchor": "middle" }));
+  if (axis) add(svg("line", { x1: left, x2: left + width, y1: top + height, y2: top + height, class: "course-axis" }));
   if (xLabel) add(text(left + width, top + height + 34, xLabel, { "text-anchor": "end" }));
   if (yLabel) add(text(left, top - 10, yLabel));
   return Object.assign(node, {
     at,
-    line: (points, { colour = "query", width = 2.5, dash } = {}) =>
+    of: (px, py) => [x[0] + ((px - left) / width) * (x[1] - x[0]), y[0] + ((top + height - py) / height) * (y[1] - y[0])],
+    line: (points, { colour = "one", width = 2.5, dash } = {}) =>
       add(svg("polyline", {
         points: points.map((p) => at(...p).map((c) => c.toFixed(1)).join(",")).join(" "),
         fill: "none", stroke: paint(colour), "stroke-width": width, "stroke-dasharray": dash, "stroke-linejoin": "round",
       })),
-    dot: (a, b, { colour = "query", r = 5 } = {}) => add(svg("circle", { cx: at(a, b)[0], cy: at(a, b)[1], r, fill: paint(colour), class: "course-dot" })),
-    bar: (a, b, { colour = "weights", width = 0.8 } = {}) => {
+    dot: (a, b, { colour = "one", r = 5 } = {}) => add(svg("circle", { cx: at(a, b)[0], cy: at(a, b)[1], r, fill: paint(colour), class: "course-dot" })),
+    bar: (a, b, { colour = "one", width = 0.8 } = {}) => {
       const [[l, v], [r, zero]] = [at(a - width / 2, b), at(a + width / 2, 0)];
       return add(svg("rect", { x: l, y: Math.min(v, zero), width: r - l, height: Math.abs(zero - v), rx: 2, fill: paint(colour) }));
     },
-    arrow: (from, to, { colour = "query", width = 2.5 } = {}) => add(arrow(at(...from), at(...to), { colour: paint(colour), width })),
+    arrow: (from, to, { colour = "one", width = 2.5 } = {}) => add(arrow(at(...from), at(...to), { colour: paint(colour), width })),
     note: (a, b, content, attributes = {}) => add(text(...at(a, b), content, attributes)),
   });
 }
@@ -307,15 +368,22 @@ function heatMap({ values, rows, columns, box: [left, top], size: [width, height
   return node;
 }
 
-// A dot to drag by mouse, pen or finger, at pixels x, y of its drawing: onMove(x, y) gets the new ones.
-function handle({ x, y, colour = "query", onMove }) {
-  const node = svg("g", { class: "course-handle", style: `color: var(--${colour})` },
+// A dot to drag by mouse, pen or finger, at pixels x, y of its drawing: onMove(x, y) gets the new ones. With a label it is reached
+// by keyboard too: `value` is its number between min and max, `said` the same in words, and onStep(right, up) gets the steps of an
+// arrow key, ten with Shift.
+function handle({ x, y, colour = "one", label, value, min, max, said = value, onMove, onStep }) {
+  const slides = label && {
+    role: "slider", tabindex: 0, "aria-label": label, "aria-valuenow": value, "aria-valuemin": min, "aria-valuemax": max, "aria-valuetext": said,
+  };
+  const node = svg("g", { class: "course-handle", style: `color: var(--${colour})`, ...slides },
     svg("circle", { cx: x, cy: y, r: 18, fill: "transparent" }),
+    svg("circle", { cx: x, cy: y, r: 12, class: "course-ring" }),
     svg("circle", { cx: x, cy: y, r: 8, fill: "currentColor", class: "course-dot" }),
   );
   node.addEventListener("pointerdown", (down) => {
     const owner = node.ownerSVGElement; // stays while redraws replace the node
     down.preventDefault();
+    if (label) node.focus({ preventScroll: true, focusVisible: false });
     const move = (event) => {
       const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(owner.getScreenCTM().inverse());
       onMove(at.x, at.y);
@@ -327,6 +395,16 @@ function handle({ x, y, colour = "query", onMove }) {
     window.addEventListener("pointermove", move);
     for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, stop);
   });
+  if (label) node.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    onStep(...step.map((x) => x * (event.shiftKey ? 10 : 1)));
+  });
   return node;
 }
 
+// A number kept between two others.
+function clamp(x, low, high) {
+  return Math.min(Math.max(x, low), high);
+}

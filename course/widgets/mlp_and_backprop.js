@@ -4,7 +4,7 @@ const STEPS = 5;
 const AT = { loss: 1, prediction: 2, w2: 3, a: 3, z: 4, w1: 5 }; // the step that finds a slope
 const LABELS = { loss: "itself", prediction: "the prediction", w2: "w₂", a: "a", z: "z", w1: "w₁" };
 const RULES = [
-  "Values from left to right. Step back for the slopes.",
+  "The values have run from the inputs to the loss. Step back for the slopes.",
   "The loss changes by 1 when it changes by 1.",
   "Slope in the prediction: 2 (prediction − y).",
   "For w₂: slope in the prediction × a. For a: slope in the prediction × w₂.",
@@ -38,33 +38,47 @@ function said({ x, w1, w2, y, step }) {
   return first + found.map((name) => `The slope of the loss in ${LABELS[name]} is ${nodes[name][1].toFixed(3)}.`).join(" ");
 }
 
-// Places in a frame of 1 by 1: wide from left to right, on a telephone from top to bottom.
-const WIDE = { w1: [0.08, 0.3], x: [0.08, 0.75], z: [0.3, 0.5], a: [0.5, 0.5], w2: [0.5, 0.12], prediction: [0.71, 0.5], loss: [0.92, 0.5] };
-const TALL = { w1: [0.25, 0.07], x: [0.75, 0.07], z: [0.4, 0.28], a: [0.4, 0.49], w2: [0.82, 0.49], prediction: [0.5, 0.7], loss: [0.5, 0.91] };
+// Middles of the boxes in a frame of 1 by 1: wide from left to right, on a telephone from top to bottom.
+const WIDE = { w1: [0.09, 0.2], x: [0.09, 0.78], z: [0.29, 0.5], a: [0.5, 0.5], w2: [0.5, 0.13], prediction: [0.71, 0.5], loss: [0.905, 0.5] };
+const TALL = { w1: [0.25, 0.1], x: [0.75, 0.1], z: [0.28, 0.37], a: [0.28, 0.63], w2: [0.76, 0.5], prediction: [0.28, 0.89], loss: [0.76, 0.89] };
 const EDGES = [["w1", "z"], ["x", "z"], ["z", "a"], ["a", "prediction"], ["w2", "prediction"], ["prediction", "loss"]];
-const NAMES = { w1: "w₁", x: "x", z: "z = w₁ x", a: "a = tanh z", w2: "w₂", prediction: "w₂ a", loss: "(w₂ a − y)²" };
+const NAMES = { w1: "w₁", x: "x", z: "z = w₁x", a: "a = tanh z", w2: "w₂", prediction: "ŷ = w₂a", loss: "(ŷ − y)²" };
+const BOX = [100, 64];
+
+// Where the line between the middles of two boxes leaves the first one.
+function edge([x1, y1], [x2, y2], gap = 5) {
+  const [dx, dy] = [x2 - x1, y2 - y1];
+  const share = Math.min((BOX[0] / 2 + gap) / Math.abs(dx || 1e-9), (BOX[1] / 2 + gap) / Math.abs(dy || 1e-9));
+  return [x1 + share * dx, y1 + share * dy];
+}
+
+// A box: its name, its value, and below the line the slope of the loss in it, once the walk back has found it.
+function box(name, [x, y], [value, slope], step) {
+  const [width, height] = BOX;
+  const frame = { x: x - width / 2, y: y - height / 2, width, height, rx: 7 };
+  const [found, fresh] = [AT[name] <= step, AT[name] === step];
+  const middle = { "text-anchor": "middle" };
+  return svg("g", {},
+    svg("rect", { ...frame, fill: "none", class: "course-box", style: fresh && "stroke: var(--two); stroke-width: 2.5" }),
+    found ? svg("path", { d: `M${x - width / 2} ${y + 11}h${width}v${height / 2 - 18}q0 7 -7 7h${14 - width}q-7 0 -7 -7z`, fill: "var(--two)", "fill-opacity": 0.18 }) : "",
+    text(x, y - 15, NAMES[name], middle),
+    text(x, y + 4, number(value, 3), { ...middle, class: "course-strong" }),
+    name === "x" ? "" : text(x, y + 26, found ? `slope ${number(slope, 3)}` : "slope ?", middle),
+  );
+}
 
 function graph(state, width) {
   const wide = width >= 560;
-  const [places, height] = wide ? [WIDE, 230] : [TALL, 430];
-  const nodes = walk(state.x, state.w1, state.w2, state.y);
+  const [places, height] = wide ? [WIDE, 260] : [TALL, 330];
+  const nodes = { ...walk(state.x, state.w1, state.w2, state.y), x: [state.x] };
   const at = Object.fromEntries(Object.entries(places).map(([name, [u, v]]) => [name, [u * width, v * height]]));
   const group = svg("g");
   for (const [from, to] of EDGES) {
-    const [[x1, y1], [x2, y2]] = [at[from], at[to]];
-    const length = Math.hypot(x2 - x1, y2 - y1);
-    const gap = (wide ? 44 : 34) / length;
-    const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
     const back = AT[from] === state.step;
-    const ends = back ? [along(1 - gap), along(gap)] : [along(gap), along(1 - gap)];
-    group.append(arrow(...ends, { colour: back ? "var(--wrong)" : "currentColor", width: back ? 2.5 : 1 }));
+    const ends = [edge(at[from], at[to]), edge(at[to], at[from])];
+    group.append(back ? arrow(...ends.reverse(), { colour: "var(--two)", width: 3 }) : arrow(...ends, { width: 1.2 }));
   }
-  for (const [name, [x, y]] of Object.entries(at)) {
-    const middle = { "text-anchor": "middle" };
-    const [value, slope] = name === "x" ? [state.x] : nodes[name];
-    group.append(text(x, y - 16, NAMES[name], middle), text(x, y + 2, number(value, 3), { ...middle, fill: "var(--query)", class: "course-strong" }));
-    if (AT[name] <= state.step) group.append(text(x, y + 20, number(slope, 3), { ...middle, fill: "var(--wrong)", class: "course-strong" }));
-  }
+  for (const [name, place] of Object.entries(at)) group.append(box(name, place, nodes[name], state.step));
   return [height, group];
 }
 
@@ -94,7 +108,7 @@ export default {
       figure.describe(`The computation graph of a network with two weights. ${said(state)}`);
       told.say(said(state));
     }
-    el.append(...sliders.map(([, node]) => node), moves, rule, figure, told);
+    el.append(figure, rule, moves, ...sliders.map(([, node]) => node), told);
     draw(now());
   },
 };

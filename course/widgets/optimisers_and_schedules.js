@@ -3,7 +3,7 @@
 const STEPS = 60;
 const KAPPA = 25;
 const START = [-1.2, 0.5];
-const RUNNERS = [["SGD", "plain descent", "query"], ["heavy ball", "heavy ball", "wrong"], ["Adam", "Adam", "value"]];
+const RUNNERS = [["SGD", "plain descent", "one"], ["heavy ball", "heavy ball", "two"], ["Adam", "Adam", "three"]];
 
 // The matrix of the bowl wAwᵀ/2, its flat axis turned by `degrees`.
 function bowl(degrees) {
@@ -44,7 +44,7 @@ function lossesOf(path, angle) {
 }
 
 function ended(share) {
-  return share <= 1 ? `is at 10^${number(Math.log10(Math.max(share, 1e-30)), 1)} of its first loss` : "has flown apart";
+  return share <= 1 ? `is at ${scientific(Math.max(share, 1e-30))} of its first loss` : "has flown apart";
 }
 
 function said(state) {
@@ -76,23 +76,28 @@ function shown(path) {
   return out < 0 ? path : path.slice(0, out);
 }
 
-function plane(state, box) {
+function plane(state, step, box) {
   const frame = chart({ x: [-2, 2], y: [-1.5, 1.5], box, xTicks: [-2, -1, 0, 1, 2], yTicks: [-1, 0, 1], xLabel: "w₁", yLabel: "w₂" });
   for (const ellipse of contours(state.angle)) frame.line(ellipse, { colour: null, width: 0.7 });
   for (const [rule, , colour] of RUNNERS) {
-    const path = shown(pathOf(rule, state));
-    frame.line(path, { colour, width: 1.5 });
-    frame.dot(...path[path.length - 1], { colour });
+    const all = shown(pathOf(rule, state));
+    const path = all.slice(0, step + 1);
+    frame.line(all, { colour, width: 1 }).setAttribute("stroke-opacity", 0.25);
+    frame.line(path, { colour, width: 2 });
+    frame.dot(...path[path.length - 1], { colour, r: 6 });
   }
   return frame;
 }
 
-function overSteps(state, box) {
-  const frame = chart({ x: [0, STEPS], y: [-10, 2], box, yTicks: [-10, -8, -6, -4, -2, 0, 2], xLabel: "step", yLabel: "power of ten of loss / first loss" });
+function overSteps(state, step, box) {
+  const frame = chart({ x: [0, STEPS], y: [-10, 2], box, yTicks: [-8, -4, 0], yFormat: (t) => power(t), xLabel: "step", yLabel: "loss / first loss" });
+  frame.line([[step, -10], [step, 2]], { colour: null, width: 1 });
   RUNNERS.forEach(([rule, name, colour], k) => {
     const powers = lossesOf(pathOf(rule, state), state.angle).map((x, t) => [t, Math.log10(Math.max(x, 1e-30))]);
-    frame.line(powers.filter(([, p]) => p <= 2).map(([t, p]) => [t, Math.max(p, -10)]), { colour, dash: [undefined, "7 3", "2 3"][k] });
-    frame.note(2, -7.2 - k, name, { style: `fill: var(--${colour})`, class: "course-strong" });
+    const inside = powers.filter(([, p]) => p <= 2).map(([t, p]) => [t, Math.max(p, -10)]);
+    frame.line(inside, { colour, dash: [undefined, "7 3", "2 3"][k] });
+    if (inside[step]) frame.dot(...inside[step], { colour });
+    frame.append(text(box[0] + 8, box[1] + box[3] - 40 + 16 * k, name, { style: `fill: var(--${colour})`, class: "course-strong" }));
   });
   return frame;
 }
@@ -105,15 +110,22 @@ export default {
     const { angle, rate, beta, adam_rate } = now();
     const sliders = {
       angle: slider({ label: "angle of the bowl", min: 0, max: 90, step: 1, value: angle, format: (x) => `${x}°`, onInput: (x) => put({ angle: x }) }),
-      rate: slider({ label: "rate η of descent and heavy ball", min: 0.002, max: 0.1, step: 0.001, value: rate, format: (x) => number(x, 3), colour: "query", onInput: (x) => put({ rate: x }) }),
-      beta: slider({ label: "β of heavy ball and Adam", min: 0, max: 0.98, step: 0.01, value: beta, colour: "wrong", onInput: (x) => put({ beta: x }) }),
-      adam_rate: slider({ label: "rate η of Adam", min: 0.01, max: 0.5, step: 0.01, value: adam_rate, colour: "value", onInput: (x) => put({ adam_rate: x }) }),
+      rate: slider({ label: "rate η of descent and heavy ball", min: 0.002, max: 0.1, step: 0.001, value: rate, format: (x) => number(x, 3), colour: "one", onInput: (x) => put({ rate: x }) }),
+      beta: slider({ label: "β of heavy ball and Adam", min: 0, max: 0.98, step: 0.01, value: beta, colour: "two", onInput: (x) => put({ beta: x }) }),
+      adam_rate: slider({ label: "rate η of Adam", min: 0.01, max: 0.5, step: 0.01, value: adam_rate, colour: "three", onInput: (x) => put({ adam_rate: x }) }),
     };
+    let step = STEPS; // how far the race is shown
+    const race = player({ label: "step", last: STEPS, value: step, onInput: (t) => {
+      step = t;
+      race.set(t);
+      figure.redraw();
+    } });
     const figure = drawing("", (width) => {
       const wide = width >= 560;
       const half = wide ? width / 2 : width;
-      const [x, y] = wide ? [half, 0] : [0, 290];
-      return [y + 290, plane(now(), [30, 30, half - 46, 205]), overSteps(now(), [x + 40, y + 30, half - 56, 205])];
+      const tall = wide ? 205 : 125;
+      const [x, y] = wide ? [half, 0] : [0, tall + 74];
+      return [y + tall + 75, plane(now(), step, [30, 30, half - 46, tall]), overSteps(now(), step, [x + 40, y + 30, half - 56, tall])];
     });
     const told = sentence();
     function draw(state) {
@@ -122,7 +134,7 @@ export default {
       figure.describe(`Three paths in a bowl, and the loss against the step. ${said(state)}`);
       told.say(said(state));
     }
-    el.append(...Object.values(sliders), figure, told);
+    el.append(figure, race, ...Object.values(sliders), told);
     draw(now());
   },
 };

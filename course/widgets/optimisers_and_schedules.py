@@ -1,12 +1,10 @@
 """A race in a bowl: plain descent, the heavy ball and Adam from one start."""
 
-import math
-
 import torch
 import traitlets
 
 from course.optimisers_and_schedules import bowl, optimiser, walk
-from course.widgets import Widget, esm
+from course.widgets import Widget, esm, scientific
 
 __all__ = ["KAPPA", "START", "STEPS", "OptimiserRace", "ended"]
 
@@ -57,5 +55,4 @@ def ended(share: float) -> str:
     """What became of a loss, from its last value divided by the first."""
     if not share <= 1:
         return "has flown apart"
-    power = round(math.log10(max(share, 1e-30)), 1) + 0.0
-    return f"is at 10^{power:.1f} of its first loss".replace("-", "−")
+    return f"is at {scientific(max(share, 1e-30))} of its first loss"

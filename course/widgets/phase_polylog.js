@@ -56,13 +56,13 @@ function draw(state, box, onMove) {
   const found = shares(state);
   found.forEach((p, k) => {
     const height = Math.min(octaves * p, TOP);
-    const colour = nearness(k, octaves) === 1 ? "query" : nearness(k, octaves) === 0 ? "value" : "residual";
+    const colour = nearness(k, octaves) === 1 ? "one" : nearness(k, octaves) === 0 ? "two" : "three";
     frame.bar(k + 0.5, height, { colour, width: 0.8 });
   });
-  frame.line([[0, 1], [octaves, 1]], { colour: "wrong", width: 1.5, dash: "5 4" });
+  frame.line([[0, 1], [octaves, 1]], { colour: null, width: 1.5, dash: "5 4" });
   const [x, y] = frame.at(octaves - 0.5, Math.min(octaves * found[octaves - 1], TOP));
   const [left, top, width, height] = box;
-  frame.append(handle({ x, y, colour: "right", onMove: (px, py) => {
+  frame.append(handle({ x, y, colour: "four", onMove: (px, py) => {
     const many = Math.min(Math.max(Math.round(((px - left) / width) * MOST + 0.5), LEAST), MOST);
     const even = Math.min(Math.max((1 - (py - top) / height) * TOP, 0.001), TOP);
     onMove({ octaves: many, gamma: exponent(even, many) });
@@ -75,12 +75,12 @@ export default {
     const names = ["gamma", "octaves"];
     const put = connect(model, el, names, show);
     const now = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
-    const steep = slider({ label: "exponent γ", min: 0, max: 2, step: 0.01, value: now().gamma, colour: "right", onInput: (gamma) => put({ gamma }) });
-    const long = slider({ label: "octaves", min: LEAST, max: MOST, step: 1, value: now().octaves, format: String, colour: "right", onInput: (octaves) => put({ octaves }) });
+    const steep = slider({ label: "exponent γ", min: 0, max: 2, step: 0.01, value: now().gamma, colour: "four", onInput: (gamma) => put({ gamma }) });
+    const long = slider({ label: "octaves", min: LEAST, max: MOST, step: 1, value: now().octaves, format: String, colour: "four", onInput: (octaves) => put({ octaves }) });
     const figure = drawing("", (width) => [
       320, draw(now(), [36, 34, width - 52, 200], put),
-      svg("rect", { x: 36, y: 292, width: 14, height: 12, fill: "var(--query)" }), text(56, 303, "near half"),
-      svg("rect", { x: 136, y: 292, width: 14, height: 12, fill: "var(--value)" }), text(156, 303, "far half"),
+      svg("rect", { x: 36, y: 292, width: 14, height: 12, fill: "var(--one)" }), text(56, 303, "near half"),
+      svg("rect", { x: 136, y: 292, width: 14, height: 12, fill: "var(--two)" }), text(156, 303, "far half"),
     ]);
     const told = sentence();
     function show() {

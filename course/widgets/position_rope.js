@@ -19,7 +19,7 @@ const places = (x) => Math.round(x).toLocaleString("en");
 // One clock for each pair: the key's hand in its colour, the query's thinner above it.
 function clocks(width, { theta, position, distance, d_head }) {
   const [speeds, shares] = [ropeFrequencies(d_head, theta), ropeShares(d_head, theta, distance)];
-  const columns = Math.min(speeds.length, 4);
+  const columns = Math.min(speeds.length, width < 480 ? 4 : 8);
   const across = width / columns;
   const radius = Math.min(44, 0.5 * across - 8);
   const down = 2 * radius + 56;
@@ -40,15 +40,20 @@ function clocks(width, { theta, position, distance, d_head }) {
 }
 
 // The score over the distance, as far as twice the distance that is set.
-function scores(width, top, { theta, distance, d_head }) {
+function scores(width, top, { theta, distance, d_head }, onMove) {
   const far = Math.max(32, 2 ** Math.ceil(Math.log2(1.3 * distance + 1)));
   const frame = chart({
     x: [0, far], y: [-1, 1], box: [34, top + 26, width - 50, 130], yTicks: [-1, 0, 1],
     xLabel: "distance", yLabel: "score, as a share of the score at distance 0",
   });
   const steps = Math.min(far, 512);
-  frame.line(Array.from({ length: steps + 1 }, (_, k) => [(k * far) / steps, ropeScore(d_head, theta, (k * far) / steps)]), { colour: "weights", width: 1.5 });
-  frame.dot(distance, ropeScore(d_head, theta, distance), { colour: "weights", r: 6 });
+  frame.line(Array.from({ length: steps + 1 }, (_, k) => [(k * far) / steps, ropeScore(d_head, theta, (k * far) / steps)]), { colour: "one", width: 1.5 });
+  const [x, y] = frame.at(distance, ropeScore(d_head, theta, distance));
+  const to = (d) => onMove(clamp(Math.round(d), 0, 1000));
+  frame.append(handle({
+    x, y, colour: "one", label: "distance, on the curve", value: distance, min: 0, max: 1000,
+    onMove: (px) => to(frame.of(px, 0)[0]), onStep: (right, up) => to(distance + right + up),
+  }));
   return frame;
 }
 
@@ -63,10 +68,10 @@ export default {
       label: "base θ", min: 1, max: 6, step: 0.1, value: Math.log10(now().theta),
       format: (x) => places(10 ** x), onInput: (x) => put({ theta: 10 ** x }),
     });
-    const [position, distance] = [whole("position", "key's position", "key"), whole("distance", "distance", "weights")];
+    const [position, distance] = [whole("position", "key's position", "key"), whole("distance", "distance", "one")];
     const figure = drawing("", (width) => {
       const [height, node] = clocks(width, now());
-      return [height + 200, node, scores(width, height, now())];
+      return [height + 200, node, scores(width, height, now(), (d) => put({ distance: d }))];
     });
     const told = sentence();
     function draw(state) {
@@ -80,7 +85,7 @@ export default {
       figure.describe(`${state.d_head / 2} clocks, one for each pair of dimensions, and the score over the distance. ${said}`);
       told.say(said);
     }
-    el.append(base, position, distance, figure, told);
+    el.append(figure, base, position, distance, told);
     draw(now());
   },
 };

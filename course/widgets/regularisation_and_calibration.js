@@ -46,7 +46,7 @@ function diagram(pairs, bins, box) {
   const ticks = [0, 0.5, 1];
   const frame = chart({ x: [0, 1], y: [0, 1], box, xTicks: ticks, yTicks: ticks, xLabel: "said", yLabel: "share that happened" });
   tally(pairs, bins).forEach(([count, saying, happened], m) => {
-    if (count) frame.bar((m + 0.5) / bins, happened / count, { colour: "weights", width: 0.86 / bins });
+    if (count) frame.bar((m + 0.5) / bins, happened / count, { colour: "one", width: 0.86 / bins });
   });
   frame.line([[0, 0], [1, 1]], { colour: null, width: 1.5, dash: "4 4" });
   return frame;
@@ -57,8 +57,8 @@ function curve(pairs, bins, box) {
   const top = Math.max(0.1, ...all.flatMap(([, error, level]) => [error, level])) * 1.1;
   const frame = chart({ x: [0, MOST_BINS], y: [0, top], box, xLabel: "bins", yLabel: "ECE (dashed: honest, on average)" });
   frame.line(all.map(([m, , level]) => [m, level]), { colour: null, width: 1.5, dash: "4 4" });
-  frame.line(all.map(([m, error]) => [m, error]), { colour: "weights" });
-  frame.dot(bins, all[bins - 1][1], { colour: "weights", r: 6 });
+  frame.line(all.map(([m, error]) => [m, error]), { colour: "two" });
+  frame.dot(bins, all[bins - 1][1], { colour: "two", r: 6 });
   return frame;
 }
 
@@ -86,8 +86,9 @@ export default {
       const pairs = outcomes(forecasts, tau, seed);
       const wide = width >= 520;
       const [first, second] = wide ? [0.45 * width, 0.55 * width] : [width, width];
-      const [x, y] = wide ? [first, 0] : [0, 255];
-      return [y + 260, diagram(pairs, bins, [34, 30, first - 64, 185]), curve(pairs, bins, [x + 44, y + 30, second - 54, 185])];
+      const tall = wide ? 185 : 120;
+      const [x, y] = wide ? [first, 0] : [0, tall + 75];
+      return [y + tall + 75, diagram(pairs, bins, [34, 30, first - 64, tall]), curve(pairs, bins, [x + 44, y + 30, second - 54, tall])];
     });
     const told = sentence();
     function draw(state) {
@@ -97,7 +98,7 @@ export default {
       figure.describe(`Reliability diagram, and the calibration error over the number of bins. ${said(state)}`);
       told.say(said(state));
     }
-    el.append(...sliders.map(([, node]) => node), moves, figure, told);
+    el.append(figure, ...sliders.map(([, node]) => node), moves, told);
     draw(now());
   },
 };

@@ -41,31 +41,53 @@ function rankResidual(x) {
 
 function said(depth, skip, norm, causal) {
   const residual = rankResidual(cloud(depth, skip, norm, causal).at(-1));
-  const size = residual < 1e-8 ? "below 10^−8" : residual < 0.01 ? `10^−${number(-Math.log10(residual), 1)}` : number(residual);
+  const size = residual < 1e-8 ? `below ${power(-8)}` : residual < 0.01 ? scientific(residual) : number(residual);
   const way = `${skip ? "with" : "without"} skip connections, ${NORMS.find(([key]) => key === norm)[1]}${causal ? ", causal" : ""}`;
   return `After ${depth} layer${depth > 1 ? "s" : ""} of attention (${way}) the rank residual of the six tokens is ${size}.`;
 }
 
-const HUES = ["query", "key", "value", "weights", "right", "wrong"];
+const HUES = ["one", "two", "three", "four", "one", "two"];
 
-// The tokens behind the last layer, divided by their largest coordinate, so that they fill the square.
-function plane(x, box) {
-  const largest = Math.max(...x.flat().map(Math.abs), 1e-300);
-  const frame = chart({ x: [-1.1, 1.1], y: [-1.1, 1.1], box, xTicks: [], yTicks: [], yLabel: "the tokens, scaled to fit" });
-  frame.line([[-1.1, 0], [1.1, 0]], { colour: "residual", width: 1 });
-  frame.line([[0, -1.1], [0, 1.1]], { colour: "residual", width: 1 });
-  x.forEach(([a, b], i) => frame.dot(a / largest, b / largest, { colour: HUES[i], r: 9 - i }));
+// The way of each token from layer to layer, every layer divided by its largest coordinate so that it fills the square: rings in
+// front of the first layer, dots behind the last.
+function plane(states, box) {
+  const frame = chart({ x: [-1.25, 1.25], y: [-1.25, 1.25], box, xTicks: [], yTicks: [], axis: false, yLabel: "the tokens' ways, each layer scaled" });
+  frame.line([[-1.25, 0], [1.25, 0]], { colour: null, width: 0.4 });
+  frame.line([[0, -1.25], [0, 1.25]], { colour: null, width: 0.4 });
+  const scaled = states.map((x) => {
+    const largest = Math.max(...x.flat().map(Math.abs), 1e-300);
+    return x.map(([a, b]) => [a / largest, b / largest]);
+  });
+  ANGLES.forEach((_, i) => {
+    const trail = scaled.map((x) => x[i]);
+    const dash = i > 3 ? "4 3" : undefined;
+    trail.slice(1).forEach((to, layer) => frame.line([trail[layer], to], { colour: HUES[i], width: 1.5, dash }).setAttribute("stroke-opacity", 0.25 + (0.6 * (layer + 1)) / trail.length));
+    const [x, y] = frame.at(...trail[0]);
+    const out = Math.hypot(...trail[0]) || 1;
+    frame.append(svg("circle", { cx: x, cy: y, r: 4, fill: "none", stroke: `var(--${HUES[i]})`, "stroke-width": 2 }));
+    frame.append(text(x + (14 * trail[0][0]) / out, y - (14 * trail[0][1]) / out + 5, i + 1, { "text-anchor": "middle" }));
+    frame.dot(...trail.at(-1), { colour: HUES[i], r: 8 - i });
+  });
+  const ends = []; // of labels at the dots, so that tokens that have met share one
+  scaled.at(-1).forEach((end, i) => {
+    const near = ends.find(([place]) => Math.hypot(place[0] - end[0], place[1] - end[1]) < 0.2);
+    near ? near[1].push(i + 1) : ends.push([end, [i + 1]]);
+  });
+  for (const [end, names] of ends) {
+    const right = end[0] > 0.5;
+    frame.note(...end, names.join(" "), { dx: right ? -12 : 12, dy: 5, "text-anchor": right ? "end" : "start", class: "course-strong" });
+  }
   return frame;
 }
 
 function curve(states, box) {
   const frame = chart({
     x: [0, 12], y: [-8, 0], box, xTicks: [0, 3, 6, 9, 12], yTicks: [-8, -6, -4, -2, 0],
-    xLabel: "layers", yLabel: "power of ten of the rank residual",
+    yFormat: (t) => power(t), xLabel: "layers", yLabel: "rank residual",
   });
   const points = states.map((x, layer) => [layer, Math.max(Math.log10(Math.max(rankResidual(x), 1e-300)), -8)]);
-  frame.line(points, { colour: "weights" });
-  points.forEach(([layer, y]) => frame.dot(layer, y, { colour: "weights", r: 4 }));
+  frame.line(points, { colour: "one" });
+  points.forEach(([layer, y]) => frame.dot(layer, y, { colour: "one", r: 3 }));
   return frame;
 }
 
@@ -82,17 +104,17 @@ export default {
     };
     const figure = drawing("", (room) => {
       const states = cloud(...now());
-      if (room < 480) return [570, plane(states.at(-1), [44, 34, room - 60, 200]), curve(states, [44, 300, room - 60, 210])];
-      return [290, plane(states.at(-1), [20, 34, 210, 210]), curve(states, [290, 34, room - 310, 210])];
+      if (room < 480) return [410, plane(states, [(room - 210) / 2, 30, 210, 210]), curve(states, [44, 276, room - 60, 95])];
+      return [300, plane(states, [10, 30, 250, 250]), curve(states, [330, 34, room - 350, 210])];
     });
     const told = sentence();
     function draw(state) {
       for (const name of names) controls[name].set(state[name]);
       figure.redraw();
-      figure.describe(`Six tokens as dots, and their rank residual by layer. ${said(...now())}`);
+      figure.describe(`The ways of six tokens in the plane, and their rank residual by layer. ${said(...now())}`);
       told.say(said(...now()));
     }
-    el.append(controls.depth, row(controls.skip, controls.norm, controls.causal), figure, told);
+    el.append(figure, controls.depth, row(controls.skip, controls.norm, controls.causal), told);
     draw(Object.fromEntries(names.map((name) => [name, model.get(name)])));
   },
 };

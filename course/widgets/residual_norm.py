@@ -1,12 +1,10 @@
 """Depth, skip and norm: six tokens in the plane, and how different they stay."""
 
-import math
-
 import torch
 import traitlets
 
 from course.residual_norm import cloud, rank_residual
-from course.widgets import Widget, esm
+from course.widgets import Widget, esm, scientific
 
 __all__ = ["NORMS", "TokenCloud"]
 
@@ -36,6 +34,6 @@ class TokenCloud(Widget):
     def describe(self) -> str:
         x = torch.tensor(cloud(self.depth, self.skip, self.norm, self.causal)[-1], dtype=torch.float64)
         residual = float(rank_residual(x))
-        size = "below 10^−8" if residual < 1e-8 else f"10^−{-math.log10(residual):.1f}" if residual < 0.01 else f"{residual:.2f}"
+        size = "below 10⁻⁸" if residual < 1e-8 else scientific(residual) if residual < 0.01 else f"{residual:.2f}"
         way = f"{'with' if self.skip else 'without'} skip connections, {NORMS[self.norm]}{', causal' * self.causal}"
         return f"After {self.depth} layer{'s' * (self.depth > 1)} of attention ({way}) the rank residual of the six tokens is {size}."

@@ -3,7 +3,7 @@
 import traitlets
 
 from course.signals_through_depth import spread_through_depth
-from course.widgets import Widget, esm
+from course.widgets import Widget, esm, scientific
 
 __all__ = ["DepthAndGain"]
 
@@ -28,5 +28,8 @@ class DepthAndGain(Widget):
 
     def describe(self) -> str:
         expected, low, high = spread_through_depth(self.depth, self.gain, self.width)
-        text = f"After {self.depth} ReLU layers of width {self.width}, with {self.gain:.2f} times He's standard deviation, the expected mean square is 10^{expected:.2f}. "
-        return (text + f"About 19 of 20 networks lie between 10^{low:.2f} and 10^{high:.2f}.").replace("-", "−")
+        mean, least, most = (scientific(10**x) for x in (expected, low, high))
+        return (
+            f"After {self.depth} ReLU layers of width {self.width}, with {self.gain:.2f} times He's standard deviation, the expected "
+            f"mean square is {mean}. About 19 of 20 networks lie between {least} and {most}."
+        )

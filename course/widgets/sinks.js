@@ -53,7 +53,7 @@ function glasses(state, width, onChoose, onTap) {
   });
   const open = state.drain > CLOSED;
   const x = 4 + (n + 0.6) * step;
-  nodes.push(...glass(x, weights[weights.length - 1], "residual", open));
+  nodes.push(...glass(x, weights[weights.length - 1], "one", open));
   if (open) nodes.push(text(x + room / 2, floor - weights[weights.length - 1] * deep - 4, number(weights[weights.length - 1], 2), { "text-anchor": "middle", class: "course-small" }));
   nodes.push(text(0, 0, open ? "drain" : "(closed)", { "text-anchor": "end", transform: `translate(${x + room / 2 + 4} ${floor + 10}) rotate(-60)` }));
   const tap = svg("rect", { x: x - 4, y: top, width: room + 8, height: deep + 60, fill: "transparent", style: "cursor: pointer" });

@@ -31,30 +31,49 @@ function said(scores, tau) {
   );
 }
 
-function bars(scores, tau, box) {
+// The score that gives entry i the probability p while the others stay, in tenths.
+function scoreFor(p, i, scores, tau) {
+  const others = scores.filter((_, j) => j !== i);
+  const top = Math.max(...others);
+  const rest = top + tau * Math.log(others.reduce((sum, s) => sum + Math.exp((s - top) / tau), 0));
+  const share = clamp(p, 1e-6, 1 - 1e-6);
+  return clamp(Math.round(10 * (rest + tau * Math.log(share / (1 - share)))) / 10, -LIMIT, LIMIT);
+}
+
+function bars(scores, tau, box, onScore) {
   const [plain, probs] = [softmaxAt(scores, 1), softmaxAt(scores, tau)];
-  const frame = chart({ x: [-0.6, 2.6], y: [0, 1], box, xTicks: [], yTicks: [0, 0.5, 1], yLabel: "probability (dashed: τ = 1)" });
+  const frame = chart({ x: [-0.6, 2.6], y: [0, 1], box, xTicks: [], yTicks: [0, 0.5, 1], yLabel: box[2] < 200 ? "dashed: τ = 1" : "probability (dashed: τ = 1)" });
   probs.forEach((p, i) => {
-    frame.bar(i, p, { colour: "weights", width: 0.7 });
+    frame.bar(i, p, { colour: "one", width: 0.7 });
     const before = frame.bar(i, plain[i], { width: 0.78 });
     for (const [name, value] of Object.entries({ fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3" })) before.setAttribute(name, value);
     const [x, y] = frame.at(i, Math.max(p, plain[i]));
     const bottom = frame.at(i, 0)[1];
-    frame.append(text(x, y - 6, number(p, 3), { "text-anchor": "middle", class: "course-strong" }));
-    frame.append(text(x, bottom + 17, `${NAMES[i]}: ${number(scores[i], 1)}`, { "text-anchor": "middle" }));
+    frame.append(text(x, y - 15, number(p, box[2] < 160 ? 2 : 3), { "text-anchor": "middle", class: "course-strong" }));
+    frame.append(text(x, bottom + 17, box[2] < 160 ? NAMES[i] : `${NAMES[i]}: ${number(scores[i], 1)}`, { "text-anchor": "middle" }));
+    frame.append(handle({
+      x, y: frame.at(i, p)[1], colour: "one", label: `top of bar ${NAMES[i]}`, value: scores[i], min: -LIMIT, max: LIMIT, said: `probability ${number(p, 3)}`,
+      onMove: (_, py) => onScore(i, scoreFor(frame.of(0, py)[1], i, scores, tau)),
+      onStep: (right, up) => onScore(i, clamp(scores[i] + (right + up) / 10, -LIMIT, LIMIT)),
+    }));
   });
   return frame;
 }
 
-function curve(scores, tau, box) {
+function curve(scores, tau, box, onTau) {
   const most = Math.log(scores.length);
   const frame = chart({ x: [0, HOT], y: [0, 1.2], box, yTicks: [0, 0.5, 1], xLabel: "temperature τ", yLabel: "entropy ℋ in nats" });
   frame.line([[0, most], [HOT, most]], { colour: null, width: 1, dash: "4 4" });
   frame.note(0.08, most + 0.03, `ln 3 = ${number(most, 3)}`);
   const temperatures = Array.from({ length: 99 }, (_, k) => COLD + (k * (HOT - COLD)) / 98);
-  frame.line(temperatures.map((t) => [t, entropyOf(softmaxAt(scores, t))]), { colour: "query" });
-  frame.dot(tau, entropyOf(softmaxAt(scores, tau)), { colour: "weights", r: 6 });
-  frame.note(HOT, 0.06, `slope at the dot ${number(slopeAt(scores, tau), 3)}`, { "text-anchor": "end" });
+  frame.line(temperatures.map((t) => [t, entropyOf(softmaxAt(scores, t))]), { colour: "two" });
+  const [x, y] = frame.at(tau, entropyOf(softmaxAt(scores, tau)));
+  const to = (t) => onTau(Number(clamp(Math.round(20 * t) / 20, COLD, HOT).toFixed(2)));
+  frame.append(handle({
+    x, y, colour: "two", label: "temperature, on the curve", value: tau, min: COLD, max: HOT, said: `τ = ${number(tau)}`,
+    onMove: (px) => to(frame.of(px, 0)[0]), onStep: (right, up) => to(tau + (right + up) / 20),
+  }));
+  frame.note(HOT, 0.06, `slope ${number(slopeAt(scores, tau), 3)}`, { "text-anchor": "end" });
   return frame;
 }
 
@@ -76,18 +95,18 @@ export default {
       }),
     );
     const heat = slider({
-      label: "temperature τ", min: COLD, max: HOT, step: 0.05, value: now().tau, colour: "weights", onInput: (tau) => put({ tau }),
+      label: "temperature τ", min: COLD, max: HOT, step: 0.05, value: now().tau, colour: "two", onInput: (tau) => put({ tau }),
     });
     const moves = buttons(...Object.entries(MOVES).map(([label, move]) => [label, () => put({ scores: move(now().scores) })]));
     const figure = drawing("", (width) => {
       const { scores, tau } = now();
-      const wide = width >= 520;
-      const [first, second] = wide ? [0.42 * width, 0.58 * width] : [width, width];
-      const [x, y] = wide ? [first, 0] : [0, 235];
+      const narrow = width < 520; // both side by side even there, so that they stay in view
+      const [first, gap] = [(narrow ? 0.52 : 0.42) * width, narrow ? 40 : 64];
+      const second = width - first;
       return [
-        y + 240,
-        bars(scores, tau, [34, 30, first - 64, 165]),
-        curve(scores, tau, [x + 34, y + 30, second - 44, 165]),
+        240,
+        bars(scores, tau, [narrow ? 28 : 34, 34, first - gap, 165], (i, score) => put({ scores: now().scores.map((s, j) => (j === i ? score : s)) })),
+        curve(scores, tau, [first + 34, 34, second - 44, 165], (t) => put({ tau: t })),
       ];
     });
     const told = sentence();
@@ -99,7 +118,7 @@ export default {
       figure.describe(`Bars of three probabilities and the curve of their entropy over the temperature. ${said(scores, tau)}`);
       told.say(said(scores, tau));
     }
-    el.append(...sliders, heat, moves, figure, told);
+    el.append(figure, ...sliders, heat, moves, told);
     draw(now());
   },
 };

@@ -2,10 +2,10 @@
 
 const [WIDTH, MOST, WINDOW, SHARPNESS] = [8, 24, 4, 30];
 const MEMORIES = [
-  ["list", "query"],
-  ["window", "right"],
-  ["sum", "key"],
-  ["corrected", "value"],
+  ["list", "one"],
+  ["window", "two"],
+  ["sum", "three"],
+  ["corrected", "four"],
 ];
 
 const inner = (a, b) => a.reduce((s, x, i) => s + x * b[i], 0);

@@ -79,8 +79,8 @@ function levels({ gamma, N }, box) {
     if (low - high > 13) frame.append(text(left + share * width + 6, (low + high) / 2 + 4, name, { class: "course-small" }));
   }
   const v = values(gamma, N);
-  frame.line([[0.94, v.mean], [1.02, v.mean]], { colour: "right", width: 4 });
-  frame.line([[0.98, Math.max(v.mean - v.spread, 0)], [0.98, Math.min(v.mean + v.spread, top)]], { colour: "right", width: 4 });
+  frame.line([[0.94, v.mean], [1.02, v.mean]], { colour: "two", width: 4 });
+  frame.line([[0.98, Math.max(v.mean - v.spread, 0)], [0.98, Math.min(v.mean + v.spread, top)]], { colour: "two", width: 4 });
   return frame;
 }
 
@@ -88,11 +88,11 @@ function thermometer({ gamma, N }, box, onMove) {
   const { points } = curve(N);
   const top = 1.1 * Math.max(...points.map(([, c]) => c));
   const frame = chart({ x: [0, COLDEST], y: [0, top], box, xLabel: "exponent γ: hot at the left, cold at the right", yLabel: "heat capacity", xTicks: [0, 1, 2, 3, 4] });
-  frame.line(points, { colour: "query" });
+  frame.line(points, { colour: "one" });
   const heat = gamma ** 2 * law(gamma, N).variance;
-  frame.line([[gamma, 0], [gamma, heat]], { colour: "right", width: 1.5, dash: "4 4" });
+  frame.line([[gamma, 0], [gamma, heat]], { colour: "two", width: 1.5, dash: "4 4" });
   const [x, y] = frame.at(gamma, heat);
-  frame.append(handle({ x, y, colour: "right", onMove: (moved) => {
+  frame.append(handle({ x, y, colour: "two", onMove: (moved) => {
     const share = Math.min(Math.max((moved - box[0]) / box[2], 0), 1);
     onMove(Math.round(share * COLDEST * 20) / 20);
   } }));
@@ -103,7 +103,7 @@ export default {
   render({ model, el }) {
     const put = connect(model, el, ["gamma", "N"], draw);
     const now = () => ({ gamma: model.get("gamma"), N: model.get("N") });
-    const knob = slider({ label: "exponent γ", min: 0, max: COLDEST, step: 0.05, value: now().gamma, colour: "right", onInput: (gamma) => put({ gamma }) });
+    const knob = slider({ label: "exponent γ", min: 0, max: COLDEST, step: 0.05, value: now().gamma, colour: "two", onInput: (gamma) => put({ gamma }) });
     const size = choice({ label: "longest distance", options: SIZES.map((N) => [String(N), String(N)]), value: String(now().N), onChange: (N) => put({ N: Number(N) }) });
     const figure = drawing("", (width) => {
       const narrow = width < 560;

@@ -3,7 +3,7 @@
 import traitlets
 
 from course.training import PUBLISHED, REFIT, Law, chinchilla_loss, chinchilla_opt
-from course.widgets import Widget, esm
+from course.widgets import Widget, esm, scientific
 
 __all__ = ["ComputeBudget", "amount"]
 
@@ -38,7 +38,7 @@ class ComputeBudget(Widget):
         N, D, loss = self.best()
         name = "refit" if self.refit else "published fit"
         return (
-            f"With 10 to the power {self.exponent:.1f} FLOPs the {name} asks for {amount(N)} parameters and {amount(D)} tokens, "
+            f"With {scientific(10**self.exponent)} FLOPs the {name} asks for {amount(N)} parameters and {amount(D)} tokens, "
             f"{D / N:.1f} tokens a parameter, and expects a loss of {loss:.2f} nats a token."
         )
 

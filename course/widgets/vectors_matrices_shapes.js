@@ -29,9 +29,9 @@ function plane(u, v, box) {
   const frame = chart({ x: [-LIMIT, LIMIT], y: [-LIMIT, LIMIT], box, xTicks: numbers, yTicks: numbers });
   frame.line([[0, -LIMIT], [0, LIMIT]], { colour: null, width: 0.6 });
   const { along } = compare(u, v);
-  frame.line([u, along], { colour: "residual", width: 1.5, dash: "4 4" });
-  frame.line([[0, 0], along], { colour: "weights", width: 7 });
-  for (const [name, end, colour] of [["u", u, "query"], ["v", v, "key"]]) {
+  frame.line([u, along], { colour: null, width: 1.5, dash: "4 4" });
+  frame.line([[0, 0], along], { colour: "three", width: 7 });
+  for (const [name, end, colour] of [["u", u, "one"], ["v", v, "two"]]) {
     if (Math.hypot(...end) > 0) frame.arrow([0, 0], end, { colour });
     frame.note(end[0] + (end[0] < 0 ? -0.75 : 0.45), end[1] + 0.35, name, { class: "course-strong" });
   }
@@ -42,7 +42,7 @@ export default {
   render({ model, el }) {
     const put = connect(model, el, ["u", "v"], draw);
     const now = () => ({ u: model.get("u"), v: model.get("v") });
-    const parts = [["u", "query"], ["v", "key"]].flatMap(([name, colour]) => [0, 1].map((i) => [name, i, colour]));
+    const parts = [["u", "one"], ["v", "two"]].flatMap(([name, colour]) => [0, 1].map((i) => [name, i, colour]));
     const sliders = parts.map(([name, i, colour]) =>
       slider({
         label: `${name}, entry ${i + 1}`, min: -LIMIT, max: LIMIT, step: 0.5, value: now()[name][i], colour, format: (x) => number(x, 1),
@@ -59,10 +59,13 @@ export default {
       const { u, v } = now();
       const side = Math.min(width - 50, 340);
       const frame = plane(u, v, [34, 12, side, side]);
-      const dots = [["u", u, "query"], ["v", v, "key"]].map(([name, end, colour]) => {
+      const dots = [["u", u, "one"], ["v", v, "two"]].map(([name, end, colour]) => {
         const [x, y] = frame.at(...end);
-        const units = (px, py) => [snap(((px - 34) / side) * 2 * LIMIT - LIMIT), snap(LIMIT - ((py - 12) / side) * 2 * LIMIT)];
-        return handle({ x, y, colour, onMove: (px, py) => put({ [name]: units(px, py) }) });
+        return handle({
+          x, y, colour, label: `tip of ${name}`, value: end[0], min: -LIMIT, max: LIMIT, said: `(${number(end[0], 1)}, ${number(end[1], 1)})`,
+          onMove: (px, py) => put({ [name]: frame.of(px, py).map(snap) }),
+          onStep: (...step) => put({ [name]: end.map((a, i) => snap(a + step[i] / 2)) }),
+        });
       });
       return [side + 40, frame, ...dots];
     });
@@ -73,7 +76,7 @@ export default {
       figure.describe(`Two arrows from the origin; the thick line is the part of u along v. ${said(u, v)}`);
       told.say(said(u, v));
     }
-    el.append(...sliders, moves, figure, told);
+    el.append(figure, ...sliders, moves, told);
     draw(now());
   },
 };

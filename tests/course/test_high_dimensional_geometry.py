@@ -1,5 +1,6 @@
 """The reference code of chapter f06 against torch, numpy, scipy and node."""
 
+import itertools
 import json
 import math
 import shutil
@@ -154,10 +155,10 @@ def test_the_widgets_arithmetic_is_the_courses():
 def test_every_stop_of_a_slider_is_a_state_that_the_widget_accepts():
     source = (widgets.HERE / "high_dimensional_geometry.js").read_text().split("export default")[0]
     library = (widgets.HERE / "library.js").read_text()
-    script = f"{library}{source}\nconst stops = (from, to, step) => Array.from({{ length: Math.round((to - from) / step) + 1 }}, (_, k) => rounded(from + k * step));"
-    script += "console.log(JSON.stringify([stops(0.3, 4, 0.01), stops(0, 6, 0.05)]));"
+    script = f"{library}{source}\nconsole.log(JSON.stringify([stops(2, 10000, 20), stops(1, 1000000, 10)]));"
     found = subprocess.run([shutil.which("node"), "-e", script], capture_output=True, text=True, check=True).stdout
     dimensions, candidates = json.loads(found)
     assert (min(dimensions), max(dimensions), min(candidates), max(candidates)) == (2, 10_000, 1, 1_000_000)
     assert {2, 3, 10, 100, 1000} <= set(dimensions) and {1, 10, 100, 1000, 10_000, 100_000} <= set(candidates)
     assert all(isinstance(x, int) for x in dimensions + candidates)
+    assert all(one < other for each in (dimensions, candidates) for one, other in itertools.pairwise(each))

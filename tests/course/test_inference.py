@@ -22,7 +22,7 @@ from course.inference import (
     sample_top_p,
 )
 from course.model import GPT, Config
-from course.widgets.inference import TOKENS, Filters
+from course.widgets.inference import KEPT, Filters, followers
 
 
 def logits(*shape, seed=0):
@@ -189,10 +189,13 @@ STATES = [
     {},
     {"tau": 2.0},
     {"tau": 2.0, "last": True},
-    {"top_p": 1.0, "min_p": 0.25},
+    {"top_p": 1.0, "min_p": 0.5},
     {"top_p": 0.05, "tau": 4.0},
     {"min_p": 1.0, "logits": [1.0] * 10, "top_p": 0.35},
     {"min_p": 0.1, "tau": 0.2, "top_p": 0.6, "last": True},
+    {"prompt": "It was good! Elizabeth"},
+    {"prompt": "qwerty"},
+    {"prompt": "", "top_p": 1.0},
 ]
 
 
@@ -202,15 +205,21 @@ def test_the_widget_computes_what_the_reference_computes():
     source = (widgets.HERE / "inference.js").read_text().split("export default")[0]
     library = (widgets.HERE / "library.js").read_text()
     shown = [Filters(**state) for state in STATES]
-    states = [{name: getattr(each, name) for name in ("logits", "tau", "top_p", "min_p", "last")} for each in shown]
-    script = (
-        f"{library}\n{source}\nconsole.log(JSON.stringify({json.dumps(states)}.map((s) => [TOKENS, drawnFrom(s), said(s)])));"
-    )
+    states = [
+        {name: getattr(each, name) for name in ("prompt", "tokens", "logits", "tau", "top_p", "min_p", "last")} for each in shown
+    ]
+    table = json.loads(KEPT.read_text(encoding="utf-8"))
+    script = f"{library}\n{source}\nconst table = {json.dumps(table)};\n"
+    script += f"console.log(JSON.stringify({json.dumps(states)}.map((s) => [comes(s.prompt, table), drawnFrom(s), said(s)])));"
     answers = json.loads(
         subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True).stdout
     )
-    for each, (tokens, probs, said) in zip(shown, answers, strict=True):
-        assert tokens == TOKENS
+    for each, (next_, probs, said) in zip(shown, answers, strict=True):
+        assert next_["tokens"] == each.tokens and (next_["logits"] == each.logits or each.logits == [1.0] * 10)
         assert probs == pytest.approx(each.drawn().tolist(), abs=1e-12)
         assert said == each.describe()
     assert len({tuple(answer[1]) for answer in answers}) == len(STATES)
+
+
+def test_the_kept_followers_are_those_of_the_novels():
+    assert json.loads(KEPT.read_text(encoding="utf-8")) == followers()

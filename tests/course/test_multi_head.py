@@ -1,5 +1,6 @@
 """The reference code of chapter 5 against torch, brute force and the widget's JavaScript."""
 
+import base64
 import json
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from course.multi_head import (
     split_heads,
     without,
 )
-from course.widgets.multi_head import HeadCount
+from course.widgets.multi_head import KEPT, HeadCount, head_maps
 
 
 def generator(seed=0):
@@ -192,3 +193,10 @@ def test_the_widget_computes_what_the_reference_computes():
 def test_the_widget_refuses_what_it_cannot_show(case):
     with pytest.raises(traitlets.TraitError):
         HeadCount(**case)
+
+
+def test_the_kept_heads_are_those_of_the_trained_model():
+    kept, made = json.loads(KEPT.read_text(encoding="utf-8")), head_maps()
+    assert kept["tokens"] == made["tokens"]
+    one, other = (torch.frombuffer(bytearray(base64.b64decode(each["packed"])), dtype=torch.uint8).int() for each in (kept, made))
+    assert one.shape == other.shape and int((one - other).abs().max()) <= 1

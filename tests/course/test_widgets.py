@@ -1,6 +1,8 @@
 """What all widgets share: their modules load beside the library, and the library's arithmetic and state are right."""
 
+import importlib
 import json
+import re
 import shutil
 import subprocess
 
@@ -88,3 +90,74 @@ def test_colours_are_seen_on_light_and_dark_pages(name):
     assert contrast(plots.COLOURS[name], "#FFFFFF") >= 3
     assert contrast(plots.COLOURS[name], "#14171C") >= 3
     assert contrast(plots.DARK[name], "#14171C") >= 4.5
+
+
+@needs_node
+def test_powers_of_ten_are_written_by_both_sides_alike(tmp_path):
+    given = [1e-30, 0.0099, 0.01, 0.013, 0.5, 1, 9.96, 42, 999.9, 9999, 10_000, 6.3e23]
+    shown = answer(tmp_path, f"console.log(JSON.stringify({given}.map(scientific)));")
+    assert shown == [widgets.scientific(x) for x in given]
+    assert shown[:4] == ["1.0\u00a0×\u00a010⁻³⁰", "9.9\u00a0×\u00a010⁻³", "0.010", "0.013"] and shown[5:8] == ["1.0", "10", "42"]
+    assert answer(tmp_path, "console.log(JSON.stringify([power(-3), power(9, 2)]));") == ["10⁻³", "2⁹"]
+
+
+ROOT = widgets.HERE.parents[1]
+ROLES = ("query", "key", "value", "residual", "weights")
+# What of a transformer each widget shows, and so may colour; all else is of the second palette.
+SHOWN = {
+    "attention": {"query", "key", "value", "weights"},
+    "attention_maps": {"weights"},
+    "block": set(ROLES),
+    "decay_law": {"weights"},
+    "multi_head": {"weights"},
+    "overview": {"weights"},
+    "position_rope": {"query", "key"},
+    "sinks": {"query", "weights"},
+    "taxonomy": {"query", "key"},
+    "thermo_dictionary": {"weights"},
+}
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_five_colours_of_a_transformer_are_used_for_nothing_else(stem):
+    source = (widgets.HERE / f"{stem}.js").read_text()
+    module = importlib.import_module(f"course.widgets.{stem}")
+    names = {
+        name
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, widgets.Widget)
+        for name in each.class_trait_names()
+    }
+    used = set(re.findall(rf'var\(--({"|".join(ROLES)})\)|colour: "({"|".join(ROLES)})"', source))
+    used = {name for pair in used for name in pair if name} | ({role for role in ROLES if f'"{role}"' in source} - names)
+    assert used <= SHOWN.get(stem, set()), f"{stem} colours what is none of {sorted(used - SHOWN.get(stem, set()))}"
+
+
+def test_the_library_gives_no_colour_of_the_five_to_controls():
+    rules = (widgets.HERE / "library.css").read_text().split("@media screen {")[1].partition("}\n}")[2]
+    assert re.findall(rf"var\(--({'|'.join(ROLES)})\)", rules) == []
+
+
+# The same for the figures of the notebooks, where a colour is chosen by name.
+DRAWN = {
+    "ch04_attention": {"query", "key", "value", "weights"},
+    "ch05_multi_head": {"weights"},
+    "ch08_position_rope": {"query"},  # a query that turns
+    "ch09_block": {"residual"},
+    "ch13_attention_maps": {"query", "weights"},
+    "ch15_decay_law": {"weights"},
+    "ch17_sinks": {"weights"},
+    "ch22_thermo_dictionary": {"weights"},
+    "f03_softmax_and_cross_entropy": {"weights"},  # a softmax, which they become
+    "f04_mlp_and_backprop": {"query"},  # to be mended when its scores are recorded anew
+    "f06_high_dimensional_geometry": {"query"},
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("source/*/*.ipynb")), ids=lambda path: path.stem)
+def test_the_figures_of_a_chapter_keep_to_the_five_colours_too(path):
+    code = "".join(
+        "".join(cell["source"]) + "\n" for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"
+    )
+    named = {role for chosen in re.findall(r"COLOURS\[([^\]]*)", code) for role in ROLES if f'"{role}"' in chosen}
+    assert named <= DRAWN.get(path.stem, set())
