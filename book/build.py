@@ -31,6 +31,7 @@ from book import (
     pages,
     planning,
     proofs,
+    still,
     trained,
     transformer_map,
 )
@@ -132,6 +133,10 @@ def _notebooks(
     chapters: dict[str, Chapter], registry: Registry, hidden: dict[str, dict[str, str]], *, solutions: bool
 ) -> dict[str, str]:
     made, problems = {}, []
+    try:
+        still.draw(bundle for chapter in chapters.values() for bundle in still.bundles(chapter))
+    except still.StillError as error:
+        raise BuildError(str(error)) from error
     for stem, chapter in chapters.items():
         try:
             text = nbformat.writes(pages.page(chapter, registry, set(chapters), solutions=solutions)) + "\n"
