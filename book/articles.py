@@ -15,11 +15,12 @@ from book.registry import read_yaml
 GONE = {"script", "template", "noscript", "style", "form", "button"}
 GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small"}
 CAMEL = {name.lower(): name for name in ("viewBox", "refX", "refY", "markerWidth", "markerHeight")}  # in SVG, letter by letter
-SPAN = re.compile(r"<span\b|</span>")
+WHOLE = re.compile(r'<span class="katex-html"|<svg\b[^>]*\bclass="still"')
+TAGS = {"<span": re.compile(r"<span\b|</span>"), "<svg ": re.compile(r"<svg\b[^>]*(?<!/)>|</svg>")}
 
 
 class Drawing(Comment):
-    """KaTeX's drawing of a formula, as it stands in the page: two thirds of all tags, and nobody looks for one in it."""
+    """KaTeX's drawing of a formula or a still of a widget, as it stands in the page: most of all tags, and nobody looks for one in it."""
 
     PREFIX = SUFFIX = ""
 
@@ -59,13 +60,13 @@ def key(name: str) -> str:
 
 
 def _with_drawings_whole(page: str) -> str:
-    """A page whose only comments are its formulas' drawings."""
+    """A page whose only comments are the drawings of its formulas and widgets."""
     page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
     parts, done = [], 0
-    for drawing in re.finditer('<span class="katex-html"', page):
+    for drawing in WHOLE.finditer(page):
         depth = 0
-        for tag in SPAN.finditer(page, drawing.start()):
-            depth += 1 if tag[0] == "<span" else -1
+        for tag in TAGS[drawing[0][:5]].finditer(page, drawing.start()):
+            depth += -1 if tag[0].startswith("</") else 1
             if depth == 0:
                 break
         parts += [page[done : drawing.start()], "<!--", page[drawing.start() : tag.end()], "-->"]
@@ -77,7 +78,7 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
     for node in body.find_all(lambda tag: tag.name in GONE or not GONE_CLASSES.isdisjoint(tag.get("class", ()))):
         node.decompose()
     for host in body.find_all(class_="course-widget-host"):
-        host["class"] = "widget-in-words"
+        host["class"] = "widget-still"
     for cell in body.find_all("div", class_="cell"):
         _unfold(cell)
     for fold in body.find_all("details", class_="formulas"):  # paper cannot unfold

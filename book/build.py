@@ -23,6 +23,7 @@ from autograder.errors import CourseError
 from book import (
     atlas,
     data,
+    elsewhere,
     evidence_pages,
     front,
     generated,
@@ -64,8 +65,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     """
     source = source or root / "build" / "book" / "src"
     try:
+        elsewhere.place()
         registry = load(root / "book" / "reference")
-    except RegistryError as error:
+    except (RegistryError, elsewhere.ElsewhereError) as error:
         raise BuildError(str(error)) from error
     chapters = {chapter.stem: chapter for chapter in find_chapters(root)}
     toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters), solutions=solutions)
@@ -223,6 +225,7 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
         raise BuildError("the book needs node to typeset its mathematics: install Node.js 18 or later")
     target = target or root / "build" / "book"
     source = prepare(root, target / "src", solutions=solutions)
+    elsewhere.write(find_chapters(root), target / "notebooks")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python's, in libraries; Sphinx has its own, and they count
         status = build_sphinx(

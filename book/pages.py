@@ -11,7 +11,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import figures, transformer_map
+from book import elsewhere, figures, transformer_map
 from book.registry import Registry
 from book.render import render
 from book.still import StillError, has_module, island, still
@@ -171,7 +171,7 @@ def _lead(text: str, chapter: Chapter) -> str:
     promise, _, rest = rest.strip().partition("\n")
     lead = f"{transformer_map.small(chapter.stem)}\n:::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
-        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem)
+        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem, links=elsewhere.links(chapter.stem))
     abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")
     return f"{title}\n\n{lead}\n:::{{div}} abilities\n{abilities.strip()}\n:::\n\n{builds_on}{rest.rstrip()}"
 

@@ -131,7 +131,8 @@ def label_lines(ax, *, size: float = 10.5):
         raise ValueError("no line of these axes has a label: give plot(…, label=…)")
     ax.figure.draw_without_rendering()  # the layout decides how far apart ends are
     point = ax.figure.dpi / 72
-    ends = sorted((float(line.get_transform().transform(line.get_xydata())[-1][1]) / point, line) for line in lines)
+    ends = [(float(line.get_transform().transform(line.get_xydata())[-1][1]) / point, line) for line in lines]
+    ends.sort(key=lambda end: end[0])
     heights = [end for end, _ in ends]
     for _ in range(100):  # two labels that touch give way by half each
         for i, (below, above) in enumerate(zip(heights, heights[1:], strict=False)):
