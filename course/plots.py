@@ -135,9 +135,10 @@ def label_lines(ax, *, size: float = 10.5):
     ends.sort(key=lambda end: end[0])
     heights = [end for end, _ in ends]
     for _ in range(100):  # two labels that touch give way by half each
-        for i, (below, above) in enumerate(zip(heights, heights[1:], strict=False)):
-            lacks = max(0.0, 1.3 * size - (above - below))
-            heights[i], heights[i + 1] = below - lacks / 2, above + lacks / 2
+        for i in range(len(heights) - 1):
+            lacks = max(0.0, 1.3 * size - (heights[i + 1] - heights[i]))
+            heights[i] -= lacks / 2
+            heights[i + 1] += lacks / 2
     for height, (end, line) in zip(heights, ends, strict=True):
         look = {"color": line.get_color(), "fontsize": size, "va": "center", "annotation_clip": False}
         x, y = line.get_xydata()[-1]

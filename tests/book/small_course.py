@@ -107,7 +107,9 @@ def coins():
             new_markdown_cell(FIRST),
             new_code_cell("from course.checks import Exercise, check", metadata=graded("t01.setup")),
             new_markdown_cell(IDEA),
-            new_code_cell("draw()", metadata={"tags": ["figure"], "alt": "A bar of height one.", "caption": CAPTION}, outputs=[figure]),
+            new_code_cell(
+                "draw()", metadata={"tags": ["figure"], "alt": "A bar of height one.", "caption": CAPTION}, outputs=[figure]
+            ),
             new_code_cell("Toy()", metadata={"tags": ["widget"], "caption": "A slider sets $p < 1$."}, outputs=[widget]),
             new_markdown_cell(TASK),
             new_code_cell(ANSWER, metadata=graded("t01.odds.answer", solution=True), outputs=[stream]),
