@@ -10,7 +10,7 @@ export OMP_NUM_THREADS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup newest demo test arithmetics proofs lab book pdf epub dist lighthouse tools release grade check tables lock audit clean
+.PHONY: help setup newest demo test arithmetics proofs answers lab book pdf epub dist lighthouse tools release grade check tables lock audit clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -47,6 +47,10 @@ arithmetics: $(READY)  ## the notebooks give their stored outputs in this proces
 
 proofs: $(READY)  ## check the proofs with Rocq, which apt-get installs where it is missing
 	python -m book.proofs --install
+
+answers: $(READY)  ## seal anew what the book needs to judge answers, where a test or an answers.py changed
+	python -m book.tools node
+	python -m book.sealing
 
 lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validate button
 	JUPYTER_CONFIG_PATH=$(CURDIR)/jupyter jupyter lab release

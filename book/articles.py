@@ -9,14 +9,13 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup, Comment, Tag
 
+from book import light
 from book.registry import read_yaml
 
 # Scripts and what they bring to life, permanent links, and the way to files that a page has beside it
 GONE = {"script", "template", "noscript", "style", "form", "button"}
-GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small"}
+GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small", "progress"}
 CAMEL = {name.lower(): name for name in ("viewBox", "refX", "refY", "markerWidth", "markerHeight")}  # in SVG, letter by letter
-WHOLE = re.compile(r'<span class="katex-html"|<svg\b[^>]*\bclass="still"')
-TAGS = {"<span": re.compile(r"<span\b|</span>"), "<svg ": re.compile(r"<svg\b[^>]*(?<!/)>|</svg>")}
 
 
 class Drawing(Comment):
@@ -46,7 +45,7 @@ def read(source: Path, site: Path) -> list[Article]:
     names = {toc["root"]: ""} | {entry["file"]: part["caption"] for part in toc["parts"] for entry in part["chapters"]}
     found = {}
     for name in names:
-        text = _with_drawings_whole((site / f"{name}.html").read_text(encoding="utf-8"))
+        text = light.with_drawings_whole(light.drawn((site / f"{name}.html").read_text(encoding="utf-8")))
         page = BeautifulSoup(text, "html.parser", element_classes={Comment: Drawing})
         found[name] = page.select_one("article.bd-article")
     ids = {name: {node["id"] for node in body.find_all(id=True)} for name, body in found.items()}
@@ -57,21 +56,6 @@ def read(source: Path, site: Path) -> list[Article]:
 def key(name: str) -> str:
     """ch04_attention/ch04_attention is ch04_attention, reference/formulas is formulas."""
     return name.rpartition("/")[2]
-
-
-def _with_drawings_whole(page: str) -> str:
-    """A page whose only comments are the drawings of its formulas and widgets."""
-    page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
-    parts, done = [], 0
-    for drawing in WHOLE.finditer(page):
-        depth = 0
-        for tag in TAGS[drawing[0][:5]].finditer(page, drawing.start()):
-            depth += -1 if tag[0].startswith("</") else 1
-            if depth == 0:
-                break
-        parts += [page[done : drawing.start()], "<!--", page[drawing.start() : tag.end()], "-->"]
-        done = tag.end()
-    return "".join([*parts, page[done:]])
 
 
 def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:

@@ -36,8 +36,9 @@ from book import (
     trained,
     transformer_map,
 )
+from book.extension import KATEX
 from book.leaks import Lines
-from book.registry import ROOT, Registry, RegistryError, load, read_yaml
+from book.registry import ROOT, Registry, RegistryError, load, read_yaml, titles
 from book.terms import places
 from book.tools import find
 from course.data import record
@@ -76,12 +77,13 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     files |= _notebooks(chapters, registry, {} if solutions else hidden, solutions=solutions)
     files |= _reference(root, chapters, registry, toc, solutions=solutions)
     answers = [line for chapter in chapters.values() for line in evidence_pages.lines_of_answers(chapter)]
-    files |= evidence_pages.pages(registry, root, [*answers, *chain.from_iterable(hidden.values())])
+    files |= evidence_pages.pages(registry, root, [*answers, *chain.from_iterable(hidden.values())], chapters.values())
     assets = {
         f"assets/{path.relative_to(root / 'book' / 'assets')}": path
         for path in (root / "book" / "assets").rglob("*")
         if path.is_file()
     }
+    assets["assets/katex/katex.min.js"] = KATEX
     assets["assets/library.css"] = WIDGETS / "library.css"
     assets |= {f"extra/notebooks/{c.release.name}": c.release for c in chapters.values() if c.release.exists()}
     records = Path("course", "data", "records")
@@ -173,7 +175,7 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
         "index.md": front.index(in_order, course_parts, registry),
         "reference/formulas.md": generated.formulas(registry, set(chapters), evidence_pages.records(root), proofs.entries(root)),
         "reference/glossary.md": generated.glossary(registry, set(chapters), where),
-        "reference/exercises.md": generated.exercises(in_order),
+        "reference/exercises.md": generated.exercises(in_order, titles(root / "book" / "reference")),
         "reference/cookbook.md": generated.cookbook(),
         "reference/bibliography.md": generated.bibliography(registry, [card.chapter for card in in_order]),
         "reference/errata.md": generated.errata(registry),
@@ -187,7 +189,10 @@ def _reference(root: Path, chapters: dict[str, Chapter], registry: Registry, toc
     if solutions:
         made["reference/solutions.md"] = generated.solutions(in_order)
     made[metadata.CARDS] = metadata.cards(in_order)
-    return made | {f"extra/{name}": text for name, text in data.files(registry, where).items()}
+    return made | {
+        f"extra/{name}": text
+        for name, text in data.files(registry, where, chapters.values(), root / "book" / "reference" / "symbols.md").items()
+    }
 
 
 def _bytes(content: str | bytes | Path) -> bytes:
@@ -239,6 +244,7 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
                 "release": course.__version__,
                 "external_toc_path": str(source / "_toc.yml"),
                 "latex_individualpages": False,
+                "course_root": str(root),
             },
             warningiserror=True,
             keep_going=True,

@@ -122,7 +122,7 @@ def read_tests(root: Path = ROOT) -> tuple[dict[str, Test], list[str]]:
                 sorted({word for node in reached for word in _escapes(node)} | set(_escapes(tree, only_mark=True))),
                 any(isinstance(n, ast.Name) and n.id in symbolic for node in reached for n in ast.walk(node)),
                 any(_bounds(n) for node in reached for n in ast.walk(node)),
-                [stem for node in reached for stem in _record_stems(node)],
+                [stem for node in reached for stem in record_stems(node)],
                 "\n".join(ast.unparse(node) for node in reached),
             )
     return tests, told
@@ -183,7 +183,8 @@ def _bounds(node: ast.AST) -> bool:
     return False
 
 
-def _record_stems(node: ast.AST):
+def record_stems(node: ast.AST):
+    """The stems that a piece of code gives to `course.data.record`."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "record":
             yield from (a.value for a in call.args[:1] if isinstance(a, ast.Constant))

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from autograder.authoring.chapters import HEADER, Chapter, Exercise
 from book import evidence_pages
+from book.mathematics import typeset
 from book.pages import anchor, solution
 from book.registry import CORRECTIONS, KINDS, Formula, Registry, Term
 from book.render import render
@@ -77,9 +78,7 @@ def formulas(
     chapters = {stem: title for stem, title in registry.chapters.items() if registry.of(stem)}
 
     def row(formula: Formula) -> dict:
-        links = [_to(formula.chapter, registry, there)]
-        if formula.evidence:
-            links.append(_shown_by(formula.evidence))
+        links = [_shown_by(formula.evidence)] if formula.evidence else []
         links += [
             f"{{ref}}`experiment and record <{evidence_pages.experiment_label(stem)}>`"
             for stem in records.get(formula.evidence, [])
@@ -88,7 +87,8 @@ def formulas(
             "formula": formula,
             "chapter": chapter_id(formula.chapter),
             "latex": re.sub(r"\n\s*\n", "\n", formula.latex),
-            "said": evidence(formula),
+            "does": typeset(formula.does),
+            "said": typeset(evidence(formula)),
             "proof": proofs.get(formula.evidence, []),
             "links": links,
         }
@@ -99,7 +99,7 @@ def formulas(
         receipts={kind: f"{kind} ({counts[kind]})" for kind in KINDS if counts[kind]},
         kinds=KINDS,
         counts=counts,
-        sections=[(title, [row(formula) for formula in registry.of(stem)]) for stem, title in chapters.items()],
+        sections=[(_to(stem, registry, there), [row(formula) for formula in registry.of(stem)]) for stem in chapters],
     )
 
 
@@ -144,8 +144,13 @@ def glossary(registry: Registry, there: set[str], places: dict[str, Places]) -> 
     return render("glossary.md", terms=[(term, facts(term)) for term in terms])
 
 
-def exercises(cards: list[Card]) -> str:
-    """Every exercise of the book with a link to it, and a filter."""
+def exercises(cards: list[Card], titles: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Every exercise of the book with a link to it, and a filter.
+
+    Args:
+        cards: the chapters.
+        titles: of the exercises; one without shows the first words of its task.
+    """
     every = [exercise for card in cards for exercise in card.exercises]
     return render(
         "exercises.md",
@@ -156,7 +161,7 @@ def exercises(cards: list[Card]) -> str:
         stars={f"stars-{n}": f"{n} of 5" for n in sorted({exercise.stars for exercise in every})},
         forms={form: form for form in sorted({exercise.form for exercise in every})},
         anchor=anchor,
-        task=lambda card, exercise: first_words(card.chapter.notebook.cells[exercise.header].source),
+        task=lambda card, exercise: titles.get(exercise.id) or first_words(card.chapter.notebook.cells[exercise.header].source),
     )
 
 
@@ -217,8 +222,8 @@ def errata(registry: Registry) -> str:
             "chapter": f.chapter,
             "target": "",
             "name": f"{{ref}}`{f.name} <formula-{f.id}>`",
-            "wrong": f.wrong or f.does,
-            "right": f.right or f.limits,
+            "wrong": typeset(f.wrong or f.does),
+            "right": typeset(f.right or f.limits),
             "shown_by": _shown_by(f.evidence),
         }
         for f in registry.formulas.values()

@@ -11,7 +11,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import elsewhere, figures, transformer_map
+from book import answers, elsewhere, figures, sealing, transformer_map
 from book.registry import Registry
 from book.render import render
 from book.still import StillError, has_module, island, still
@@ -49,6 +49,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
     cells, problems, linked = [], [], set()
     numbers, figure_numbers = equation_numbers(chapter), figures.numbered(chapter)
+    sealed = sealing.sealed(chapter)
     for number, cell in enumerate(cleared(chapter).cells):
         exercise, role = exercises.get(number, (None, None))
         where = f"{chapter.stem}, cell {number}"
@@ -58,7 +59,9 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
             if not problems:
                 cell.source = _text(cell.source, chapter, registry, linked, numbers, first=number == 0)
             if role == "header":
-                cell.source = _header(cell.source, exercise)
+                cell.source = _header(
+                    cell.source, exercise, answers.form(chapter, exercise, anchor(exercise.id), sealed.get(exercise.id))
+                )
         else:
             problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
         if number in figure_numbers:
@@ -145,6 +148,13 @@ def equation_numbers(chapter: Chapter) -> dict[str, str]:
     return {id: f"{prefix}.{place}" for place, id in enumerate(dict.fromkeys(FORMULA_LINE.findall(text)), start=1)}
 
 
+def equations(chapter: Chapter) -> dict[str, str]:
+    """The numbers of those formulas that stand as numbered rows, where their anchors are: not in a figure or a sentence."""
+    numbers = equation_numbers(chapter)
+    cells = [DISPLAY.sub(_display, cell.source) for cell in chapter.notebook.cells if cell.cell_type == "markdown"]
+    return {id: numbers[id] for cell in cells for _, id in EQUATION.findall(cell) if id in numbers}
+
+
 def equation_anchor(chapter: Chapter, formula_id: str) -> str:
     """The anchor of a formula on a chapter's page: equation-ch04-scale, or equation-ch09-ch07-rmsnorm for another chapter's."""
     own = formula_id.startswith(f"{chapter.id}-")
@@ -162,7 +172,7 @@ def _equation(match: re.Match, chapter: Chapter, registry: Registry, numbers: di
 
 def _badge(registry: Registry, id: str) -> str:
     formula = registry.formulas[id]
-    return receipt_link(formula, f"{formula.id} · {formula.receipt}")
+    return receipt_link(formula, formula.receipt)  # its card says the id
 
 
 def _lead(text: str, chapter: Chapter) -> str:
@@ -241,7 +251,7 @@ def anchor(exercise_id: str) -> str:
     return "exercise-" + re.sub(r"[^a-z0-9]+", "-", exercise_id.lower())
 
 
-def _header(text: str, exercise: Exercise) -> str:
+def _header(text: str, exercise: Exercise, answer: str) -> str:
     match = HEADER.search(text)
     points = f"{exercise.points:g} point{'s' if exercise.points != 1 else ''}"
     facts = [
@@ -252,7 +262,7 @@ def _header(text: str, exercise: Exercise) -> str:
         f"<span>{exercise.form}</span>",
     ]
     head = f'<p class="exercise-head">{"".join(facts)}</p>'
-    return f"({anchor(exercise.id)})=\n:::::{{div}} exercise\n{head}\n\n{(text[: match.start()] + text[match.end() :]).strip()}\n:::::"
+    return f"({anchor(exercise.id)})=\n:::::{{div}} exercise\n{head}\n\n{(text[: match.start()] + text[match.end() :]).strip()}\n\n{answer}:::::"
 
 
 def _dress(cell: NotebookNode, exercise: Exercise, role: str) -> None:

@@ -325,7 +325,7 @@ def entries(root: Path = ROOT) -> dict[str, list[str]]:
             theorem.words,
             "",
             "```coq",
-            "\n\n".join([*theorem.definitions, theorem.statement]),
+            theorem.statement,  # what it speaks of is defined on the page of its proof
             "```",
             "",
             f"Assumes {_listed(reasons) if reasons else 'nothing'}. "

@@ -169,6 +169,16 @@ def load(reference: Path = REFERENCE) -> Registry:
     return registry
 
 
+def titles(reference: Path = REFERENCE) -> dict[str, str]:
+    """The written titles of exercises by id; none if the folder has no `exercises.yml`.
+
+    Raises:
+        RegistryError: if it is not YAML, or has an id twice.
+    """
+    path = reference / "exercises.yml"
+    return (read_yaml(path) or {}) if path.is_file() else {}
+
+
 def _entries(path: Path, kind: type, key: str, problems: list[str]) -> dict:
     known = {field.name: field.default is MISSING for field in fields(kind)}  # name: required
     found = {}

@@ -1,51 +1,55 @@
-"""Terms, formulas and exercises by name in the site's search, beside the words of all pages.
+"""The book's search: gathers what it finds as pages are read, and writes it as a script.
 
-Sphinx's search lists the objects of a domain, so each of them is one.
+It takes the place of Sphinx's own search, which finds pages and not sections, and has no snippets on pages from a disk.
 """
 
-from typing import ClassVar
+from pathlib import Path
 
-from docutils import nodes
-from sphinx.addnodes import pending_xref
-from sphinx.domains import Domain, ObjType
+from sphinx.environment.collectors import EnvironmentCollector
+
+from book import passages
+from book.registry import load, titles
+
+SCRIPT = "search-passages.js"
 
 
-class CourseDomain(Domain):
-    """What a reader may look for by name."""
+class Collector(EnvironmentCollector):
+    """Keeps the passages of each page with what Sphinx keeps of it."""
 
-    name = "course"
-    label = "course"
-    object_types: ClassVar = {kind: ObjType(kind) for kind in ("term", "formula", "exercise")}
-    initial_data: ClassVar = {"found": {}}  # page: [(name, kind, anchor or label)]
+    def clear_doc(self, app, env, docname):
+        _kept(env).pop(docname, None)
 
-    def get_type_name(self, type, primary=False):
-        return type.lname
+    def merge_other(self, app, env, docnames, other):
+        _kept(env).update({name: _kept(other)[name] for name in docnames if name in _kept(other)})
 
-    def clear_doc(self, docname):
-        self.data["found"].pop(docname, None)
+    def process_doc(self, app, doctree):
+        _kept(app.env)[app.env.docname] = passages.read(app.env.docname, doctree)
 
-    def merge_domaindata(self, docnames, otherdata):
-        self.data["found"] |= {name: found for name, found in otherdata["found"].items() if name in docnames}
 
-    def process_doc(self, env, docname, document):
-        found = [(term.astext(), "term", term["ids"][0]) for term in document.findall(nodes.term) if term["ids"]]
-        for box in document.findall(nodes.container):
-            if box["ids"] and "formula" in box["classes"]:
-                words = [node.astext() for node in next(box.findall(nodes.paragraph)).children if node.astext().strip()]
-                found.append((f"{words[0]} ({words[-1]})", "formula", box["ids"][0]))
-            elif "entry" in box["classes"]:
-                task = next(box.findall(nodes.paragraph))
-                found.append((f"Exercise {task.astext()}", "exercise", next(task.findall(pending_xref))["reftarget"]))
-        self.data["found"][docname] = found
+def _kept(env) -> dict[str, list[passages.Passage]]:
+    if not hasattr(env, "course_passages"):
+        env.course_passages = {}
+    return env.course_passages
 
-    def get_objects(self):
-        labels = self.env.domaindata["std"]["anonlabels"]
-        for page, found in self.data["found"].items():
-            for name, kind, anchor in found:
-                docname, id = labels[anchor] if kind == "exercise" and anchor in labels else (page, anchor)
-                yield name, name, kind, docname, id, 0 if kind == "term" else 1
+
+def own_page(app):
+    """The search page without Sphinx's index."""
+    app.builder.search = False
+    app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
+
+
+def write(app, error):
+    """Write what the search loads when it opens."""
+    if error:
+        return
+    pages = {name: _kept(app.env)[name] for name in sorted(_kept(app.env))}
+    reference = Path(app.config.course_root, "book", "reference")
+    Path(app.outdir, SCRIPT).write_text(passages.told(pages, load(reference), titles(reference)), encoding="utf-8")
 
 
 def setup(app):
-    app.add_domain(CourseDomain)
-    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    app.add_config_value("course_root", "", "")
+    app.add_env_collector(Collector)
+    app.connect("builder-inited", own_page)
+    app.connect("build-finished", write)
+    return {"env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

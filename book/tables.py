@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.chapters import Chapter, find_chapters, tags
+from book.mathematics import typeset
 from book.registry import ROOT, Formula, Registry, RegistryError, load
 
 MARK = "<!-- receipts -->"
@@ -39,7 +40,7 @@ def table(registry: Registry, chapter: str, *, links: bool = False) -> str:
             "|:---|:---|:---|",
         ]
         lines += [
-            f"| **{_cell(f.name)}** ({f.id}) ${in_table(f.latex)}$ {_cell(f.does)} | {receipt_link(f, f.receipt)} | {_cell(evidence(f))} |"
+            f"| **{_cell(f.name)}** ${in_table(f.latex)}$ {_cell(typeset(f.does))} | {receipt_link(f, f.receipt)} | {_cell(typeset(evidence(f)))} |"
             for f in formulas
         ]
         lines += [":::"]

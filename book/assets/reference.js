@@ -56,18 +56,40 @@ const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCas
 const follower = (item) => (item.nextElementSibling?.tagName === "DD" ? item.nextElementSibling : null);
 
 function copyButton(formula) {
-  const latex = formula.querySelector('annotation[encoding="application/x-tex"]')?.textContent.trim();
+  const latex = formula.querySelector("math[data-tex]")?.dataset.tex.trim();
   if (!latex) return;
   const name = formula.querySelector("strong").textContent;
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "copy-latex", textContent: "Copy LaTeX" });
   button.setAttribute("aria-label", `Copy LaTeX of ${name}`);
   button.addEventListener("click", async () => {
-    await copy(latex);
+    await copy(latex.replace(/\\htmlClass\{[^}]*\}(\{(?:[^{}]|\{[^{}]*\})*\})/g, "$1"));
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy LaTeX"), 2000);
   });
   formula.querySelector("p").append(button);
+}
+
+// The page of all formulas has MathML (book/light.py): it is drawn as in the chapters when it comes near
+let typesetter;
+function drawn(formula) {
+  const all = formula.querySelectorAll("math[data-tex]");
+  if (!all.length) return;
+  typesetter ??= new Promise((loaded, failed) =>
+    document.head.append(
+      Object.assign(document.createElement("script"), { src: `${document.documentElement.dataset.content_root}_static/katex/katex.min.js`, onload: loaded, onerror: failed }),
+    ),
+  );
+  typesetter.then(
+    () => {
+      for (const math of all) {
+        const drawing = document.createElement("span");
+        globalThis.katex.render(math.dataset.tex, drawing, { displayMode: math.getAttribute("display") === "block", strict: "ignore", trust: ({ command }) => command === "\\htmlClass" });
+        math.replaceWith(...drawing.childNodes);
+      }
+    },
+    () => {}, // the MathML stays
+  );
 }
 
 const seen = new IntersectionObserver(
@@ -75,6 +97,7 @@ const seen = new IntersectionObserver(
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       seen.unobserve(target);
       copyButton(target);
+      drawn(target);
     }
   },
   { rootMargin: "100%" },

@@ -1,5 +1,6 @@
 """The real chapters keep the promises of the guide: form, tests, release, and what is stored in them."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from autograder.authoring.bundle import bundle
 from autograder.authoring.chapters import find_chapters, grade_id, tags
 from autograder.authoring.release import leaks, stale
+from book import sealing
 from book.generated import FAST
+from tests.autograder.in_the_page import ROUNDS, Unwritable, verdicts, written
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = find_chapters(ROOT)
@@ -58,6 +61,32 @@ def code_outputs(chapter):
 @each
 def test_every_right_answer_is_accepted_and_every_wrong_one_rejected_and_named(chapter, checked):
     assert [f"{r.exercise}: {miss}" for r in checked(chapter) for miss in r.misses] == []
+
+
+@each
+def test_the_page_judges_every_answer_as_the_tests_do(chapter, checked):
+    points = {result.exercise: result.points for result in checked(chapter)}
+    asked = [exercise for exercise in chapter.exercises if exercise.form in sealing.FORMS]
+    questions, answers = [], []
+    for id, sealed in sealing.seal(chapter, asked, ROUNDS).items():
+        if "why" in sealed:
+            assert sealed["why"] == "its test asks for a function"
+            continue
+        exercise = next(exercise for exercise in asked if exercise.id == id)
+        space, names = sealing.namespace(chapter, exercise), chapter.asked(exercise)
+        sources = {"the solution": (None, chapter.notebook.cells[exercise.answer].source)}
+        sources |= {a.label: (a.sentence, a.source(names)) for a in sealing.answers_of(chapter, exercise)}
+        for label, (sentence, source) in sources.items():
+            values = sealing.run(space, source)
+            with contextlib.suppress(Unwritable):
+                questions.append(
+                    (sealed, {field["name"]: written(field, values.get(field["name"])) for field in sealed["fields"]})
+                )
+                answers.append((exercise, label, sentence))
+    for (exercise, label, sentence), verdict in zip(answers, verdicts(questions), strict=True):
+        assert verdict["points"] == points[exercise.id][label], f"{exercise.id}, {label}"
+        if exercise.form != "prediction" and not verdict["problems"]:
+            assert verdict.get("mistake", {}).get("say") == sentence, f"{exercise.id}, {label}"
 
 
 @each

@@ -475,35 +475,6 @@ def test_filters_by_touch(phone, address):
     expect(form.locator("output")).to_contain_text(f"{len(REGISTRY.formulas)} of")
 
 
-# ---------------------------------------------------------------- search
-
-
-@pytest.mark.parametrize(("words", "found", "leads"), [
-    ("softmax", "softmax", "reference/glossary.html#term-softmax"),
-    ("shift invariance", "Shift invariance of softmax (f03-shift)", "reference/formulas.html#formula-f03-shift"),
-    ("f03.lead", "Exercise f03.lead", "f03_softmax_and_cross_entropy/f03_softmax_and_cross_entropy.html#exercise-f03-lead"),
-    ("wavelength", "wavelength", "reference/glossary.html#term-wavelength"),
-])  # fmt: skip
-def test_search_finds_terms_formulas_and_exercises(page, address, words, found, leads):
-    page.goto(f"{address}index.html")
-    box = page.locator('form[role="search"] input[name="q"]:visible').first
-    box.focus()
-    page.keyboard.type(words)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/search.html?q=*")
-    link = (
-        page.locator("#search-results a").filter(has_text=found).and_(page.locator(f'[href*="{leads.partition("#")[2]}"]')).first
-    )
-    expect(link).to_be_visible()
-    link.click()
-    assert page.url.split("?")[0].split("#")[0].endswith(leads.partition("#")[0]) and page.url.endswith(leads.partition("#")[2])
-
-
-def test_search_finds_words_of_a_page(page, address):
-    page.goto(f"{address}search.html?q=equivariant")
-    expect(page.locator("#search-results a", has_text="Position and RoPE").first).to_be_visible()
-
-
 # ---------------------------------------------------------------- the page itself
 
 

@@ -23,7 +23,7 @@ from book.leaks import LONG, Lines
 from book.registry import load
 
 CHAPTERS = find_chapters(ROOT)
-TEXT = (".html", ".js", ".json", ".txt", ".inv", ".ipynb", ".xml", ".svg", ".v", ".css", ".xhtml", ".opf")
+TEXT = (".html", ".js", ".json", ".txt", ".tsv", ".inv", ".ipynb", ".xml", ".svg", ".v", ".css", ".xhtml", ".opf")
 SPHINX = Path(sphinx.__file__).parent / "themes" / "basic" / "static"
 LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n")  # in a string of JSON, where a line of code has \\n for its own \n
 COMMON = ("import ", "from ", "@", "def ", "class ", "#")  # how lines of an answer begin that a task may give, too
@@ -154,4 +154,4 @@ def test_a_long_line_is_found_wherever_and_however_it_is_broken():
 
 
 def test_the_search_index_is_among_what_is_read(told):
-    assert len(told["searchindex.js"].whole) > 10_000
+    assert len(told["search-passages.js"].whole) > 10_000

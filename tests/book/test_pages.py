@@ -108,7 +108,7 @@ def test_a_display_formula_has_its_number_and_receipt(site):
     page = read(site, "t01_coins/t01_coins.html")
     equation = page[page.index('<div class="equation docutils" id="equation-t01-odds">') :].split("</div>\n</div>")[0]
     assert 'class="katex-display"' in equation and ">(T1.1)<" in equation
-    assert "t01-odds · computed" in visible(equation)
+    assert "(T1.1) computed" in visible(equation) and "t01-odds computed" not in visible(equation)  # its card says the id
     assert page.count('class="equation docutils"') == 1
 
 

@@ -49,32 +49,32 @@ def test_each_formula_has_its_row(site):
         "Turns a probability into odds.",
         "Equal to counted odds",
         "Limits:",
-        "Coins",
         "test_odds",
     ):
         assert part in said, part
-    assert odds.select_one('annotation[encoding="application/x-tex"]').get_text().strip() == r"o = \frac{p}{1-p}, \quad |p| < 1"
+    assert odds.select_one("math")["data-tex"].strip() == r"o = \frac{p}{1-p}, \quad |p| < 1" and not odds.select(".katex")
     assert {"is-t01", "is-computed"} <= set(odds["class"])
-    links = [link["href"] for link in odds.select("a.reference")]
-    assert links == ["../t01_coins/t01_coins.html", "../evidence/test_coins.html#evidence-test-coins-test-odds"]
+    links = [link["href"] for link in odds.select("a")]
+    assert links == ["../evidence/test_coins.html#evidence-test-coins-test-odds"]
+    assert odds.find_parent("section").h2.a["href"] == "../t01_coins/t01_coins.html"
 
 
 def test_a_measurement_leads_to_its_experiment_and_record(site):
     [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t01-edges"]
-    assert "../evidence/experiments/coins.html#experiment-coins" in [link["href"] for link in row.select("a.reference")]
+    assert "../evidence/experiments/coins.html#experiment-coins" in [link["href"] for link in row.select("a")]
     page = soup(site / "evidence" / "experiments" / "coins.html")
     assert "Throws coins." in text(page) and "seeds" in text(page) and "heads" not in text(page)
     assert json.loads((site / "records" / "coins.json").read_text())["seeds"] == [1, 2]
     assert page.select_one('a[download][href="../../records/coins.json"]')
-    assert page.select_one("meta[name=description]")["content"].startswith(
-        "The script wrote the record that the tests read. The record,"
-    )
+    assert page.select_one("meta[name=description]")["content"].startswith("Edges, in Coins: Some coins stay")
+    assert page.select_one('a[href="../../reference/formulas.html#formula-t01-edges"]')  # what it is evidence for
+    assert page.select_one('a[href="../../t01_coins/t01_coins.html"]')  # and the way back
 
 
 def test_a_proof_leads_to_its_file(site):
     [row] = [row for row in soup(site / "reference" / "formulas.html").select(".formula") if row["id"] == "formula-t02-half"]
     assert "Proved in Rocq" in text(row) and "The odds of one half are one." in text(row)
-    [link] = [link["href"] for link in row.select("a.reference") if "evidence" in link["href"]]
+    [link] = [link["href"] for link in row.select("a") if "evidence" in link["href"]]
     assert link == "../evidence/proofs/odds.html#evidence-odds-odds-of-half"
     page = text(soup(site / "evidence" / "proofs" / "odds.html"))
     assert "Theorem odds_of_half" in page and "Qed" in page and "proof assistant checks" in page
@@ -93,6 +93,9 @@ def test_evidence_is_shown_with_what_it_is_for_and_without_answers(site):
     assert "counted(0.5)" in text(page).replace(" ( ", "(").replace(" )", ")")
     assert page.select_one('a[href="../reference/formulas.html#formula-t01-odds"]')
     assert page.select_one('a[href="../reference/errata.html#erratum-1"]')
+    assert page.select_one('a[href="../t01_coins/t01_coins.html#equation-t01-odds"]').get_text() == "(T1.1)"
+    first = page.select_one("h2 + ul").get_text()
+    assert "Equal to counted odds to" in first and page.get_text().index(first) < page.get_text().index("pytest")
     assert WITHHELD in page.get_text() and "hidden-sentinel" not in page.get_text()
 
 
@@ -228,13 +231,16 @@ def test_formulas_for_machines(site):
     odds = formulas[0]
     assert odds["latex"] == r"o = \frac{p}{1-p}, \quad |p| < 1" and odds["receipt"] == "computed"
     assert odds["chapter_title"] == "Coins"
+    assert odds["equations"] == [{"number": "T1.1", "page": "t01_coins/t01_coins.html#equation-t01-odds"}]
+    assert formulas[1]["equations"] == []
+    assert list(odds["symbols"]) == ["o", "p"] and "probabilities" in odds["symbols"]["p"][0]
     for formula in formulas:
         page, _, anchor = formula["page"].partition("#")
         assert f'id="{anchor}"' in (site / page).read_text(encoding="utf-8")
 
 
 def test_glossary_for_machines(site):
-    head, *rows = (line.split("\t") for line in (site / "glossary-data.txt").read_text(encoding="utf-8").splitlines())
+    head, *rows = (line.split("\t") for line in (site / "glossary.tsv").read_text(encoding="utf-8").splitlines())
     assert head == ["term", "also", "introduced", "used", "definition"]
     assert rows == [
         ["odds", "", "t01_coins#the-idea-of-odds", "", "Probability $p$ over $1-p$."],

@@ -27,7 +27,9 @@ def test_no_document_is_a_string_of_python(module):
 
 def test_each_template_is_used():
     code = "\n".join(path.read_text(encoding="utf-8") for path in (*MODULES, *FOLDER.iterdir()))
-    assert {path.name for path in FOLDER.iterdir()} == set(re.findall(r'(?:render\(|extends|from)\s*"([\w-]+\.\w+)"', code))
+    assert {path.name for path in FOLDER.iterdir()} == set(
+        re.findall(r'(?:render\(|extends|from|include)\s*"([\w-]+\.\w+)"', code)
+    )
 
 
 def test_a_name_that_is_missing_is_an_error():
@@ -38,4 +40,5 @@ def test_a_name_that_is_missing_is_an_error():
 def test_markup_is_escaped_in_html_and_xml_alone():
     assert "a &lt; b" in render("page.xhtml", title="a < b", body="<p>")
     assert "<body><p></body>" in render("page.xhtml", title="", body="<p>")
-    assert "# Experiment: `a < b`" in render("experiment.md", stem="a < b", label="", facts={}, script="")
+    given = {"label": "", "about": "", "uses": [], "pictures": [], "results": {}, "facts": {}, "script": ""}
+    assert "# Experiment: `a < b`" in render("experiment.md", stem="a < b", **given)

@@ -82,7 +82,7 @@ def test_a_good_proof_is_accepted_and_read(judge, tmp_path):
     assert proofs.recorded(tmp_path) == {CLAIM: []}
     assert list(proofs.problems_of(CLAIM, tmp_path)) == []
     said = "\n".join(proofs.entries(tmp_path)[CLAIM])
-    assert "Definition double" in said and "Assumes nothing." in said
+    assert "Theorem double_is_two_times" in said and "Definition" not in said and "Assumes nothing." in said
 
 
 def test_a_wrong_statement_is_refused(judge):
