@@ -75,7 +75,7 @@ def links(stem: str) -> dict[str, str]:
 def notebook(chapter: Chapter, where: Place) -> str:
     """The student's notebook with one more cell, after its title, that installs the course where it is missing."""
     copy = nbformat.read(chapter.release, as_version=4)
-    copy.cells.insert(1, new_code_cell(render("install.py.txt", package=where.package).rstrip(), id="install-course"))
+    copy.cells.insert(1, new_code_cell(render("install.txt", package=where.package).rstrip(), id="install-course"))
     if where.book:
         for cell in copy.cells:
             if cell.cell_type == "markdown":

@@ -180,6 +180,7 @@ async function stills() {
     readOnly(el);
     const origin = el.getBoundingClientRect();
     const inside = laid(el, origin, `${host.dataset.module}-`);
+    if (!inside) return ""; // controls alone
     const [width, height] = [origin.width, el.getBoundingClientRect().height].map(Math.ceil);
     const size = { viewBox: `0 0 ${width} ${height}`, width, height };
     const font = { "font-size": 14, "font-family": "'Source Sans 3', 'Course Symbols', sans-serif" };

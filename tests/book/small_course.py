@@ -21,6 +21,9 @@ export default {
     const said = element("p", { class: "course-said", "aria-live": "polite" });
     const draw = () => { said.textContent = `heads with probability ${model.get("p").toFixed(2)}`; };
     el.append(slider({ label: "p", min: 0, max: 1, step: 0.01, value: model.get("p"), onInput: (x) => { model.set("p", x); model.save_changes(); } }), said);
+    const bar = drawing("a bar", (width) => [30, svg("rect", { width: width / 4, height: 20, fill: "var(--weights)" }), text(0, 28, "heads")]);
+    bar.redraw();
+    el.append(bar);
     model.on("change:p", draw);
     draw();
   },
