@@ -29,6 +29,7 @@ OLD_PROCESSOR = {
     "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
     "ONEDNN_MAX_CPU_ISA": "SSE41",
 }
+RECORDED_LOOKS = {"COURSE_LOOKS": "recorded"}  # tests/course/test_looks.py makes each one anew
 PARTS = {
     "tools": ["python -m book.tools"],
     "style": ["ruff check", "ruff format --check autograder benchmarks book conftest.py course experiments jupyter tests"],
@@ -38,6 +39,7 @@ PARTS = {
     "notebooks": [f"{PYTEST} {SOURCE}"],
     "arithmetic": [f"{PYTEST} {SOURCE}"],  # of an old processor; not among those that run without being named
 }
+ENVIRONMENTS = {"notebooks": RECORDED_LOOKS, "arithmetic": RECORDED_LOOKS | OLD_PROCESSOR}
 NAMED_ONLY = {"arithmetic"}
 TOGETHER = {"book", "notebooks"}  # each waits much: for a browser, for kernels
 
@@ -65,7 +67,7 @@ def run_part(name: str, commands: list[str], folder: Path, told: Path | None = N
             words = shlex.split(command)
             if words[0] == "pytest":
                 words += ["--seconds", str(folder / f"{name}{number}")]
-            environment = os.environ | (OLD_PROCESSOR if name == "arithmetic" else {})
+            environment = os.environ | ENVIRONMENTS.get(name, {})
             passed &= subprocess.run(words, cwd=ROOT, env=environment, stdout=out, stderr=out).returncode == 0
     return passed, time.monotonic() - start
 

@@ -36,11 +36,13 @@ class Guard:
     """What is withheld in this process, and what was asked for nevertheless."""
 
     def __init__(self, package: str = "course"):
-        self.package, self.swapped, self.called, self.withheld = package, [], [], {}
+        self.package, self.swapped, self.withheld = package, [], {}
+        _called.clear()
 
     def taken(self) -> list[str]:
         """The withheld names that were called since the last time that this was asked."""
-        called, self.called = self.called, []
+        called = _called[:]
+        _called.clear()
         return called
 
     def set(self, allowed: list[str]) -> None:
@@ -67,7 +69,7 @@ class Guard:
                     found.setdefault(id(thing), (thing, name))
         for function, name in found.values():
             self.swapped.append((function, function.__code__))
-            function.__code__ = raising(len(function.__code__.co_freevars), self._error(name))
+            function.__code__ = _withheld(len(function.__code__.co_freevars), name)
         self.withheld = names
         refusals.append(self._refusal)
         _watch()
@@ -83,22 +85,13 @@ class Guard:
 
     def _refusal(self, code: types.CodeType) -> type[WithheldError] | None:
         name = self.withheld.get(_place(code))
-        return self._error(name) if name is not None else None
+        return _error(name) if name is not None else None
 
     def _load(self, loader: SourceFileLoader, module: types.ModuleType, allowed: list[str]) -> None:
         """Withhold a module of the course that an answer loads anew."""
         _LOAD(loader, module)
         if loader.path.startswith(os.path.dirname(sys.modules[self.package].__file__)):
             self.set(allowed)
-
-    def _error(self, name: str) -> type[WithheldError]:
-        sentence = f"{name} is the course's own answer and cannot be called while yours is tested: write it yourself."
-
-        def __init__(error):
-            RuntimeError.__init__(error, sentence)
-            self.called.append(name)
-
-        return type("WithheldError", (WithheldError,), {"__init__": __init__})
 
     def _functions(self):
         """(full name, function) of what the course's modules define."""
@@ -110,6 +103,25 @@ class Guard:
                 if getattr(thing, "__module__", None) == module_name:
                     found = _inside(f"{module_name}.{name}", thing)
                     yield from ((full, function) for full, function in found if function.__code__.co_filename.startswith(folder))
+
+
+_called: list[str] = []  # the withheld names that were called and are still to be told
+
+
+@functools.cache
+def _error(name: str) -> type[WithheldError]:
+    sentence = f"{name} is the course's own answer and cannot be called while yours is tested: write it yourself."
+
+    def __init__(error):
+        RuntimeError.__init__(error, sentence)
+        _called.append(name)
+
+    return type("WithheldError", (WithheldError,), {"__init__": __init__})
+
+
+@functools.cache
+def _withheld(free: int, name: str) -> types.CodeType:
+    return raising(free, _error(name))
 
 
 def _place(code: types.CodeType) -> tuple[str, int, str]:

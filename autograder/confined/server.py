@@ -90,6 +90,9 @@ def prepare() -> None:
     operators()
     written_in_python()
     tame_scripts()
+    guard = Guard()
+    guard.set([])  # what it makes for each function is kept for those that are forked
+    guard.lift()
 
 
 def _no_input(prompt=""):

@@ -43,6 +43,7 @@ WARM = (
     "matplotlib_inline.backend_inline",
     "sympy",
     "course.expressions",
+    "sympy.tensor.tensor",  # what compares expressions imports it
     "torch.fx.experimental.symbolic_shapes",  # the first gradient imports it
 )
 SLACK = 4.0  # seconds after a limit in which the student's side ends by itself or is ended
@@ -130,6 +131,8 @@ class Chapter:
             for _, line, _ in uses(cell["source"]).imports:
                 with contextlib.suppress(Exception):  # a cell that fails shows it when it runs
                     exec(line, {})
+        if any("torch.optim" in cell["source"] for cell in cells):
+            importlib.import_module("torch._dynamo")  # the first optimizer imports it, in a second and a half
         gc.collect()
         gc.freeze()
 

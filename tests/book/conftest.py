@@ -116,7 +116,13 @@ def server(book):
         running.shutdown()
 
 
+@pytest.fixture(scope="session")
+def disk(book):
+    """The address of the real book on the disk."""
+    return f"{book.as_uri()}/"
+
+
 @pytest.fixture(scope="session", params=["server", "disk"])
-def address(request, book):
+def address(request):
     """Where the real book is read from: a server, then the disk."""
-    return request.getfixturevalue("server") if request.param == "server" else f"{book.as_uri()}/"
+    return request.getfixturevalue(request.param)

@@ -75,8 +75,8 @@ def check_softmax(host):
     return scores.tolist(), tau
 
 
-def test_softmax_by_keyboard(page, address):
-    host, state = widget(page, address, "softmax_and_cross_entropy")
+def test_softmax_by_keyboard(page, disk):
+    host, state = widget(page, disk, "softmax_and_cross_entropy")
     before, tau = check_softmax(host)
     assert before == pytest.approx(state["scores"]) and tau == pytest.approx(state["tau"])
     host.get_by_role("slider", name="score of a").focus()
@@ -89,8 +89,8 @@ def test_softmax_by_keyboard(page, address):
     assert after == pytest.approx([before[0] + 0.3, *before[1:]]) and tau == 0.1
 
 
-def test_softmax_by_touch(phone, address):
-    host, _ = widget(phone, address, "softmax_and_cross_entropy")
+def test_softmax_by_touch(phone, disk):
+    host, _ = widget(phone, disk, "softmax_and_cross_entropy")
     before, _ = check_softmax(host)
     host.get_by_role("button", name="Double every score").tap()
     expect(host.locator(".course-said")).to_contain_text(f"Scores {2 * before[0]:.1f}")
@@ -110,8 +110,8 @@ def check_tokens(host, merges, text: str, applied: int):
     assert [int(chip.get_attribute("title").split()[1]) for chip in shown.all()] == ids
 
 
-def test_tokens_by_keyboard(page, address):
-    host, state = widget(page, address, "tokens")
+def test_tokens_by_keyboard(page, disk):
+    host, state = widget(page, disk, "tokens")
     check_tokens(host, state["merges"], state["text"], state["applied"])
     host.get_by_label("Your text").focus()
     page.keyboard.press("Control+A")
@@ -122,8 +122,8 @@ def test_tokens_by_keyboard(page, address):
     check_tokens(host, state["merges"], "the thing and the year 2026: größer 😀", len(state["merges"]))
 
 
-def test_tokens_by_touch(phone, address):
-    host, state = widget(phone, address, "tokens")
+def test_tokens_by_touch(phone, disk):
+    host, state = widget(phone, disk, "tokens")
     count = host.get_by_role("slider", name="merges applied")
     count.tap(position={"x": 2, "y": count.bounding_box()["height"] / 2})
     applied = int(count.input_value())
@@ -146,8 +146,8 @@ def check_attention(host, query, key, value, row: int, scaled: bool):
     assert told == pytest.approx(expected, abs=5.1e-4)
 
 
-def test_attention_by_keyboard(page, address):
-    host, state = widget(page, address, "attention")
+def test_attention_by_keyboard(page, disk):
+    host, state = widget(page, disk, "attention")
     query, key, value = state["query"], state["key"], state["value"]
     check_attention(host, query, key, value, state["row"], state["scaled"])
     cell = host.get_by_label("Keys K, k2, column 1")
@@ -163,8 +163,8 @@ def test_attention_by_keyboard(page, address):
     check_attention(host, query, key, value, state["row"], not state["scaled"])
 
 
-def test_attention_by_touch(phone, address):
-    host, state = widget(phone, address, "attention")
+def test_attention_by_touch(phone, disk):
+    host, state = widget(phone, disk, "attention")
     host.get_by_role("button", name=re.compile(r"query \d of")).tap()
     row = (state["row"] + 1) % len(state["query"])
     expect(host.locator(".course-said")).to_contain_text(f"Query {row + 1} ")
@@ -182,8 +182,8 @@ def check_rope(host, d_head: int):
     return theta, at, ahead - at
 
 
-def test_clocks_by_keyboard(page, address):
-    host, state = widget(page, address, "position_rope")
+def test_clocks_by_keyboard(page, disk):
+    host, state = widget(page, disk, "position_rope")
     theta, at, distance = check_rope(host, state["d_head"])
     assert (theta, at, distance) == (state["theta"], state["position"], state["distance"])
     host.get_by_role("slider", name="distance", exact=True).focus()
@@ -197,8 +197,8 @@ def test_clocks_by_keyboard(page, address):
     assert check_rope(host, state["d_head"])[0] == 10
 
 
-def test_clocks_by_touch(phone, address):
-    host, state = widget(phone, address, "position_rope")
+def test_clocks_by_touch(phone, disk):
+    host, state = widget(phone, disk, "position_rope")
     slider = host.get_by_role("slider", name="key's position")
     box = slider.bounding_box()
     slider.tap(position={"x": box["width"] * 0.5, "y": box["height"] / 2})
@@ -218,8 +218,8 @@ def check_words(host, twin):
     assert host.locator(".course-drawing").get_attribute("aria-label").endswith(f": {ranked}.")
 
 
-def test_word_sums_by_keyboard(page, address):
-    host, state = widget(page, address, "embeddings")
+def test_word_sums_by_keyboard(page, disk):
+    host, state = widget(page, disk, "embeddings")
     a, b, c = (state[name] for name in "abc")
     check_words(host, WordSums(a=a, b=b, c=c, exclude=state["exclude"]))
     host.get_by_role("checkbox", name="leave out the three words").focus()
@@ -230,8 +230,8 @@ def test_word_sums_by_keyboard(page, address):
     check_words(host, WordSums(a=a, b=b, c=WORDS[WORDS.index(c) + 1], exclude=not state["exclude"]))
 
 
-def test_word_sums_by_touch(phone, address):
-    host, state = widget(phone, address, "embeddings")
+def test_word_sums_by_touch(phone, disk):
+    host, state = widget(phone, disk, "embeddings")
     for label, word in (("start from a", "she"), ("subtract b", "he"), ("add c", "uncle")):
         host.get_by_role("combobox", name=label).select_option(word)
     check_words(host, WordSums(a="she", b="he", c="uncle", exclude=state["exclude"]))
@@ -239,8 +239,8 @@ def test_word_sums_by_touch(phone, address):
     check_words(host, WordSums(a="she", b="he", c="uncle", exclude=not state["exclude"]))
 
 
-def test_heads_by_keyboard(page, address):
-    host, state = widget(page, address, "multi_head")
+def test_heads_by_keyboard(page, disk):
+    host, state = widget(page, disk, "multi_head")
     says(host, HeadCount(heads=state["heads"], T=state["T"]))
     host.get_by_role("slider", name="heads").focus()
     page.keyboard.press("End")
@@ -252,8 +252,8 @@ def test_heads_by_keyboard(page, address):
     says(host, HeadCount(heads=384, T=state["T"] + 128))
 
 
-def test_heads_by_touch(phone, address):
-    host, state = widget(phone, address, "multi_head")
+def test_heads_by_touch(phone, disk):
+    host, state = widget(phone, disk, "multi_head")
     heads, tokens = host.get_by_role("slider", name="heads"), host.get_by_role("slider", name="tokens T")
     heads.tap(position={"x": 2, "y": heads.bounding_box()["height"] / 2})
     says(host, HeadCount(heads=1, T=state["T"]))
@@ -263,8 +263,8 @@ def test_heads_by_touch(phone, address):
     says(host, HeadCount(heads=1, T=given))
 
 
-def test_activations_by_keyboard(page, address):
-    host, state = widget(page, address, "ffn")
+def test_activations_by_keyboard(page, disk):
+    host, state = widget(page, disk, "ffn")
     name, other, x = state["name"], state["other"], state["x"]
     says(host, ActivationChooser(name=name, other=other, x=x))
     host.get_by_role("slider", name="x", exact=True).focus()
@@ -276,8 +276,8 @@ def test_activations_by_keyboard(page, address):
     says(host, ActivationChooser(name=name, other=NAMES[NAMES.index(other) + 1], x=x + 0.03))
 
 
-def test_activations_by_touch(phone, address):
-    host, state = widget(phone, address, "ffn")
+def test_activations_by_touch(phone, disk):
+    host, state = widget(phone, disk, "ffn")
     host.get_by_role("combobox", name="function").select_option("SiLU")
     says(host, ActivationChooser(name="SiLU", other=state["other"], x=state["x"]))
     place = host.get_by_role("slider", name="x", exact=True)
@@ -287,8 +287,8 @@ def test_activations_by_touch(phone, address):
     says(host, ActivationChooser(name="SiLU", other=state["other"], x=x))
 
 
-def test_token_cloud_by_keyboard(page, address):
-    host, state = widget(page, address, "residual_norm")
+def test_token_cloud_by_keyboard(page, disk):
+    host, state = widget(page, disk, "residual_norm")
     says(host, TokenCloud(**state))
     host.get_by_role("slider", name="layers").focus()
     page.keyboard.press("End")
@@ -298,8 +298,8 @@ def test_token_cloud_by_keyboard(page, address):
     says(host, TokenCloud(**{**state, "depth": 12, "skip": not state["skip"]}))
 
 
-def test_token_cloud_by_touch(phone, address):
-    host, state = widget(phone, address, "residual_norm")
+def test_token_cloud_by_touch(phone, disk):
+    host, state = widget(phone, disk, "residual_norm")
     host.get_by_role("combobox", name="norm").select_option("pre-norm")
     says(host, TokenCloud(**{**state, "norm": "pre"}))
     host.get_by_role("checkbox", name="causal").tap()
@@ -314,8 +314,8 @@ def check_mask(host, **state):
     assert pressed == [("false", "true")[x] for row in state["mask"] for x in row]
 
 
-def test_masks_by_keyboard(page, address):
-    host, state = widget(page, address, "architectures")
+def test_masks_by_keyboard(page, disk):
+    host, state = widget(page, disk, "architectures")
     check_mask(host, **state)
     host.get_by_role("button", name="position 0 sees token 0").focus()
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "Enter"):  # over the edges to position 5, token 4
@@ -327,8 +327,8 @@ def test_masks_by_keyboard(page, address):
     check_mask(host, **{**state, "n_layers": 1})
 
 
-def test_masks_by_touch(phone, address):
-    host, state = widget(phone, address, "architectures")
+def test_masks_by_touch(phone, disk):
+    host, state = widget(phone, disk, "architectures")
     host.get_by_role("button", name="all but itself").tap()
     state["mask"] = (1 - torch.eye(6, dtype=torch.int64)).tolist()
     check_mask(host, **state)
@@ -339,8 +339,8 @@ def test_masks_by_touch(phone, address):
     check_mask(host, **{**state, "residual": not state["residual"]})
 
 
-def test_decoding_by_keyboard(page, address):
-    host, state = widget(page, address, "inference")
+def test_decoding_by_keyboard(page, disk):
+    host, state = widget(page, disk, "inference")
     says(host, Filters(**state))
     host.get_by_role("slider", name="temperature τ").focus()
     for _ in range(4):
@@ -355,8 +355,8 @@ def test_decoding_by_keyboard(page, address):
     says(host, Filters(**{**state, "top_p": 1.0, "min_p": 1.0}))
 
 
-def test_decoding_by_touch(phone, address):
-    host, state = widget(phone, address, "inference")
+def test_decoding_by_touch(phone, disk):
+    host, state = widget(phone, disk, "inference")
     for label, name in (("temperature", "tau"), ("min-p", "min_p")):
         knob = host.get_by_role("slider", name=label)
         knob.tap(position={"x": knob.bounding_box()["width"] * 0.2, "y": knob.bounding_box()["height"] / 2})
@@ -373,8 +373,8 @@ def test_decoding_by_touch(phone, address):
     says(host, last)
 
 
-def test_a_compute_budget_by_keyboard(page, address):
-    host, state = widget(page, address, "training")
+def test_a_compute_budget_by_keyboard(page, disk):
+    host, state = widget(page, disk, "training")
     says(host, ComputeBudget(**state))
     knob = host.get_by_role("slider", name="compute C in FLOPs")
     knob.focus()
@@ -389,8 +389,8 @@ def test_a_compute_budget_by_keyboard(page, address):
     says(host, ComputeBudget(exponent=26.0, refit=not state["refit"]))
 
 
-def test_a_compute_budget_by_touch(phone, address):
-    host, state = widget(phone, address, "training")
+def test_a_compute_budget_by_touch(phone, disk):
+    host, state = widget(phone, disk, "training")
     host.get_by_role("checkbox", name="constants of the refit").tap()
     says(host, ComputeBudget(**{**state, "refit": not state["refit"]}))
     knob = host.get_by_role("slider", name="compute C in FLOPs")

@@ -43,7 +43,7 @@ class Told:
     """What one file tells: its lines, and all of it in one."""
 
     def __init__(self, text: str):
-        text = html.unescape(re.sub(r"<[^>]+>", "", text))
+        text = html.unescape(re.sub(r"</?[a-zA-Z!][^<>]*>", "", text))
         self.lines = {key(part) for line in text.splitlines() for part in (line, *LINE_END.split(line))}
         self.whole = squeezed(text)
 
