@@ -20,6 +20,9 @@ c.GenerateAssignment.preprocessors = [
     "autograder.preprocessors.RunPastErrors",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+# c.Course.book_url = "https://…"  # where students read the book; without it feedback pages carry the sections to read
+# c.Course.attempts = "last"  # which attempt counts: last, best, last-before-due
+# c.Course.timezone = "Europe/Berlin"  # of the times in Moodle's grading worksheet; this machine's without it
 # A submission is read tolerantly, merged with the source, and run by the grading daemon: split and sandboxed.
 c.Autograde.exporter_class = "autograder.dropin.Submissions"
 c.Autograde.sanitize_preprocessors = [

@@ -14,7 +14,7 @@ from book.registry import read_yaml
 
 # Scripts and what they bring to life, permanent links, and the way to files that a page has beside it
 GONE = {"script", "template", "noscript", "style", "form", "button"}
-GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small", "progress"}
+GONE_CLASSES = {"headerlink", "notebook", "only-dark", "toctree-wrapper", "map-narrow", "map-small", "progress", "follow-ways"}
 CAMEL = {name.lower(): name for name in ("viewBox", "refX", "refY", "markerWidth", "markerHeight")}  # in SVG, letter by letter
 
 

@@ -25,6 +25,7 @@ from book import (
     data,
     elsewhere,
     evidence_pages,
+    follow,
     front,
     generated,
     kernels,
@@ -91,6 +92,8 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     assets |= {f"extra/records/{path.name}": path for path in (*(root / records).glob("*.json"), *tables)}
     assets["assets/social.png"] = metadata.social_picture(read_yaml(root / "_config.yml")["title"])
     assets["assets/transformer-map-told.js"] = transformer_map.script()
+    assets |= {"assets/follow.js": follow.script(), "assets/follow-weights.js": follow.weights()}
+    del assets["assets/follow-model.js"]  # is in follow.js
     assets |= _drawn()
     assets |= {f"proofs/{path.name}": path for path in (root / proofs.FOLDER).glob("*.v")}
     for name, content in {**files, **assets}.items():
@@ -144,7 +147,7 @@ def _notebooks(
     for stem, chapter in chapters.items():
         try:
             text = nbformat.writes(pages.page(chapter, registry, set(chapters), solutions=solutions)) + "\n"
-        except (pages.PageError, CourseError) as error:
+        except (pages.PageError, CourseError, RegistryError) as error:
             problems.append(str(error))
             continue
         if told := leaks(hidden.get(stem, {}), text):

@@ -11,7 +11,7 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import answers, elsewhere, figures, sealing, transformer_map
+from book import answers, elsewhere, figures, follow, sealing, transformer_map
 from book.registry import Registry
 from book.render import render
 from book.still import StillError, has_module, island, still
@@ -44,6 +44,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
 
     Raises:
         PageError: every unknown formula, dead link and missing text alternative.
+        RegistryError: if the section that its stage of the sentence belongs to is gone.
     """
     source = chapter.notebook
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
@@ -77,7 +78,7 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     if problems:
         raise PageError("\n".join(problems))
     result = deepcopy(source)
-    result.cells = cells
+    result.cells = follow.placed(cells, chapter.stem, there)
     result.metadata = NotebookNode(kernelspec=source.metadata.get("kernelspec", {}), language_info={"name": "python"})
     return result
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
+from book import follow
 from book.extension import html_of
 from book.names import place
 from book.registry import ROOT, RegistryError, read_yaml
@@ -97,6 +98,7 @@ def whole(titles: dict[str, str], there: set[str], prefix: str = "") -> str:
             "does": _told()[part.id]["does"],
             "formula": Markup(re.search("<math.*</math>", _told()[part.id]["formula"], re.DOTALL)[0]),  # drawn by the script
             "chapters": [chapter(stem, titles, there, prefix) for stem in (part.chapter, *part.more) if stem in titles],
+            "follow": follow.address(part.chapter, there, prefix),
         }
         for part in PARTS.values()
     ]

@@ -64,6 +64,16 @@ Course = Annotated[
     Path | None, typer.Option(help="Any nbgrader course folder; then name its assignment, such as --course DIR ps1.")
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="How many processes at once.")]
+Lists = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--roster",
+        help="A list beside students.csv of the course folder: participants, grades or a grading worksheet as Moodle or Canvas "
+        "exports them (CSV), the submissions of Canvas' API (JSON).",
+    ),
+]
+LISTS = ".csv", ".tsv", ".txt", ".json"
+Database = Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -288,6 +298,12 @@ class Sandbox(StrEnum):
     none = "none"
 
 
+class Attempts(StrEnum):
+    last = "last"
+    best = "best"
+    before_due = "last-before-due"
+
+
 Sandboxed = Annotated[
     Sandbox,
     typer.Option(
@@ -304,15 +320,11 @@ def grade(
     course: Course = None,
     export: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/."),
-    ] = None,
-    roster: Annotated[
-        list[Path] | None,
         typer.Option(
-            help="A class list for --from, beside roster.csv of the course folder: participants, grades or a grading worksheet "
-            "as Moodle or Canvas exports them (CSV)."
+            "--from", help="First sort a zip or folder that Moodle or Canvas exported into submitted/; as `intake` does."
         ),
     ] = None,
+    roster: Lists = None,
     jobs: Jobs = CORES,
     db: Annotated[
         str | None, typer.Option(help="The gradebook, such as postgresql+psycopg://HOST/NAME; nbgrader's own without it.")
@@ -329,6 +341,9 @@ def grade(
     ] = None,
     seconds: Annotated[float, typer.Option(help="Processor time that one cell may take.")] = 30.0,
     memory: Annotated[float, typer.Option(help="The limit of one submission's memory, in GiB.")] = 4.0,
+    attempts: Annotated[
+        Attempts | None, typer.Option(help="Which attempt counts: last, best, or last-before-due; without it c.Course.attempts.")
+    ] = None,
     sandbox: Sandboxed = Sandbox.full,
 ):
     """Grade submitted/<student>/<chapter>/ into nbgrader's gradebook and autograded/, such as: autograder grade ch04
@@ -338,9 +353,9 @@ def grade(
     be used; 4 no space left, or no permission to write; 5 no sandbox on this machine; 130 interrupted.
     """
     from autograder.authoring.scoring import shown_scores
+    from autograder.grading.extensions import read_extensions
     from autograder.grading.gradebook import Book
-    from autograder.grading.intake import collect
-    from autograder.grading.roster import class_list
+    from autograder.grading.settings import settings
     from autograder.grading.submission import Options
     from autograder.grading.submitted import handed_in
     from autograder.limits import Limits
@@ -350,15 +365,9 @@ def grade(
         for sheet in chapters if course is not None else []:
             for told in shown_scores(sheet.notebook):
                 console.print(Text.assemble((sheet.id, "yellow"), f" {told}"), highlight=False, soft_wrap=True)
-        book, lost = Book(chapters[0].root, db), 0
-        known = class_list(chapters[0].root, roster or [], book) if export else None
-        for path in export or []:
-            took = collect(path, chapters, known)
-            for one in took:
-                for flag in one.flags:
-                    console.print(f"{one.student} {one.chapter}: {flag}", highlight=False, soft_wrap=True)
-            lost += sum(one.failed for one in took)
-            console.print(f"{sum(not one.failed for one in took)} submissions taken from {path}", soft_wrap=True)
+        root, book = chapters[0].root, Book(chapters[0].root, db)
+        course_settings, until = settings(root), read_extensions(root, chapters, settings(root).zone)
+        lost = take_in(export, chapters, roster or [], book) if export else 0
         chapters = [chapter for chapter in chapters if names or handed_in(chapter)]
         if not chapters:
             stop("nothing in submitted/<student>/<chapter>/")
@@ -368,14 +377,156 @@ def grade(
 
             workers = partial(on_cluster, scheduler)
         options = Options(Limits(cell=seconds, memory=int(memory * 2**30)), policy=policy.value, sandbox=sandbox.value)
-        grade_with_progress(chapters, book, options, jobs, not only_changed, workers)
+        policy_of_attempts = attempts.value if attempts else course_settings.attempts
+        grade_with_progress(chapters, book, options, jobs, not only_changed, workers, policy_of_attempts, until)
         if lost:
             stop(f"{lost} hand-ins could not be put into submitted/; see above", 1)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
 
 
-def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again: bool = False, workers=None):
+def take_in(given: list[Path], chapters: list[Chapter], more: list[Path], book) -> int:
+    """Sort exports into submitted/ and say what was odd; how many hand-ins could not be put there.
+
+    Raises:
+        CourseError: if an export, a list or an answer of the teacher cannot be used.
+    """
+    from autograder.grading.intake import collect, read_lists
+    from autograder.grading.roster import class_list, read_answers, write_review
+    from autograder.grading.settings import settings
+
+    root = chapters[0].root
+    exports = [path for path in given if path.suffix.lower() not in LISTS or path.is_dir()]
+    lists = read_lists([*(path for path in given if path not in exports), *more], settings(root).zone)
+    known, answers = class_list(root, lists.rosters, book), read_answers(root)
+    lost, questions, stems, timeless = 0, [], set(), set()
+    for path in exports:
+        took = collect(path, chapters, known, lists, answers)
+        for one in took:
+            for flag in one.flags:
+                say(f"{one.student} {one.chapter}: {flag}")
+            for old in one.before:
+                rename(book, one.chapter, old, one.student)
+            questions += one.questions
+            stems.add(one.chapter)
+            if one.timeless:
+                timeless.add(one.chapter)
+        lost += sum(one.failed for one in took)
+        console.print(f"{sum(not one.failed for one in took)} submissions taken from {path}", soft_wrap=True)
+    if timeless:
+        say(
+            f"no time is known of hand-ins for {', '.join(sorted(timeless))}: the zips of Moodle and Canvas have none. Give Moodle's "
+            "grading worksheet (CSV) or the list of submissions of Canvas' API (JSON) with the zip"
+        )
+    review = write_review(root, questions, known, {*stems, ""})
+    if questions:
+        say(
+            f"{len(questions)} hand-ins are of somebody whom the class list does not tell: answer in {review}, then `autograder intake`"
+        )
+    return lost
+
+
+def rename(book, stem: str, old: str, new: str):
+    """Bring the scores and graded notebooks of an assignment along to the student as whom it is filed now."""
+    from autograder.grading.renamed import bring_along
+
+    if bring_along(book, stem, old, new):
+        say(f"{stem}: {old} is {new} now")
+    else:
+        say(f"{stem}: {old} is {new} now, who had scores already; those of {old} stay in the gradebook")
+
+
+def say(line: str):
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def intake(
+    given: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="What the platform exported: the zip (or folder) of hand-ins, Moodle's grading worksheet or participants, Canvas' "
+            "gradebook (CSV), the submissions of Canvas' API (JSON)."
+        ),
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="The chapters that are handed in, such as ch04; all without it.")] = None,
+    root: Root = None,
+    course: Course = None,
+    roster: Lists = None,
+    review: Annotated[bool, typer.Option("--review", help="Show what is open: whose a hand-in is, with the candidates.")] = False,
+    db: Database = None,
+):
+    """Sort hand-ins into submitted/<student>/<chapter>/, such as: autograder intake "Chapter 4.zip" Grades.csv --only ch04
+
+    Whom the class list does not tell for sure is asked about in intake-review.csv: write the student's id (or new) into its first
+    column, and run `autograder intake` again. Nothing is lost until then: the work is filed and graded under the platform's name.
+    """
+    from autograder.grading.gradebook import Book
+    from autograder.grading.intake import read_lists, refile
+    from autograder.grading.roster import REVIEW, class_list, open_questions, read_answers
+    from autograder.grading.settings import settings
+
+    chapters = notebooks(only, root, course)
+    book = Book(chapters[0].root, db)
+    try:
+        lost = take_in(given, chapters, roster or [], book) if given else 0
+        if not given:
+            lists = read_lists(roster or [], settings(chapters[0].root).zone)
+            known, answers = class_list(chapters[0].root, lists.rosters, book), read_answers(chapters[0].root)
+            for stem, old, new in refile(chapters, known, answers):
+                rename(book, stem, old, new)
+        asked = open_questions(chapters[0].root)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    if review:
+        table = Table("hand-in of", "number", "assignment", "filed as", "may be", title=f"Answer in {REVIEW}")
+        for one in asked:
+            table.add_row(one.who.name, one.who.number, one.assignment, one.filed, "\n".join(one.candidates) or "nobody alike")
+        console.print(table if asked else "nothing is open")
+    elif not given:
+        say(f"{len(asked)} questions are open; `autograder intake --review` shows them" if asked else "nothing is open")
+    if lost:
+        stop(f"{lost} hand-ins could not be put into submitted/; see above", 1)
+
+
+@app.command()
+def roster(
+    given: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Moodle's participants, Canvas' gradebook (CSV), or another nbgrader gradebook (gradebook.db)."),
+    ] = None,
+    root: Root = None,
+    course: Annotated[Path | None, typer.Option(help="Any nbgrader course folder.")] = None,
+    db: Database = None,
+):
+    """Make or extend the class list, students.csv, such as: autograder roster participants.csv
+
+    It has the id, name, email address and the platforms' names of everybody. Lines that share an id, email address, username or id
+    number are one person. Edit it as you like; it is read by `intake`, `grade` and `report`.
+    """
+    from autograder.grading.gradebook import Book
+    from autograder.grading.roster import OWN, class_list, write_list
+
+    try:
+        folder = course or find_root(root)
+        databases = [path for path in given or [] if path.suffix.lower() in (".db", ".sqlite", ".sqlite3")]
+        for path in databases:
+            if not path.is_file():
+                stop(f"{path} is no file")
+        lists = [path for path in given or [] if path not in databases]
+        books = [Book(folder, db), *(Book(folder, f"sqlite:///{path.resolve()}") for path in databases)]
+        known = class_list(folder, lists, *books)
+        if not known.people:
+            stop("there is nobody: give Moodle's participants or Canvas' gradebook as CSV, or nbgrader's gradebook.db")
+        people = write_list(known, folder / OWN[0])
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    say(f"{folder / OWN[0]}: {len(people)} students")
+
+
+def grade_with_progress(
+    chapters: list[Chapter], book, options, jobs: int, again: bool = False, workers=None, attempts: str = "last", until=None
+):
     from autograder.grading.grade import grade
     from autograder.grading.merge import shown
     from autograder.grading.submitted import handed_in
@@ -396,7 +547,7 @@ def grade_with_progress(chapters: list[Chapter], book, options, jobs: int, again
             graded.append(one)
 
         try:
-            grade(chapters, book, options, jobs, again, workers, done)
+            grade(chapters, book, options, jobs, again, workers, done, attempts, until)
         except CourseError as error:
             stop(error, getattr(error, "code", 2))
         except KeyboardInterrupt:
@@ -423,8 +574,25 @@ def doctor():
         style = None if finding.works else "red" if finding.needed else "yellow"
         table.add_row(finding.part, "yes" if finding.works else "no", finding.told, style=style)
     console.print(table)
+    console.print(told_of_the_book(), soft_wrap=True)
     if not possible(findings):
         stop("the full sandbox is not possible here; `--sandbox=none` grades without it, code that you trust only.", 5)
+
+
+def told_of_the_book() -> str:
+    """Where the book is that feedback pages link to, or how to say it."""
+    from autograder.grading.settings import settings
+
+    try:
+        address = settings(find_root()).book_url
+    except CourseError as error:
+        return f"the published book: {error}"
+    if address:
+        return f"the published book: {address}; feedback pages link to it"
+    return (
+        "the published book: not set, so feedback pages carry the sections to read; where your students can open the book, "
+        'write its address into nbgrader_config.py: c.Course.book_url = "https://…"'
+    )
 
 
 @app.command()
@@ -433,13 +601,20 @@ def feedback(
     root: Root = None,
     course: Course = None,
     db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
-    book: Annotated[str | None, typer.Option(help="The book's address, for links; the built one without it.")] = None,
+    book: Annotated[
+        str | None, typer.Option(help="The book's address, for links; without it c.Course.book_url, or the text itself.")
+    ] = None,
 ):
-    """Write a feedback page for every graded submission: feedback/<student>/<chapter>/."""
+    """Write a feedback page for every graded submission: feedback/<student>/<chapter>/.
+
+    For chapters that came from Moodle or Canvas, build/feedback/ has a zip that the platform takes in: Moodle by "Upload multiple
+    feedback files in a zip", Canvas by "Upload Submissions" of the assignment.
+    """
     from autograder.authoring.release import default_database
+    from autograder.pages.back import zip_feedback
     from autograder.pages.feedback import NotGraded, write_feedback
 
-    pages, missing = [], []
+    pages, missing, assignments = [], [], {}
     for chapter in notebooks(names, root, course):
 
         def failed(student: str, error: Exception, chapter: Chapter = chapter):
@@ -448,15 +623,28 @@ def feedback(
             missing.append(student)
 
         try:
-            pages += write_feedback(chapter, db or default_database(chapter.root), book, failed)
+            made = write_feedback(chapter, db or default_database(chapter.root), book, failed)
+            assignments.setdefault(chapter.stem, (chapter, []))[1].extend(made)
+            pages += made
         except NotGraded as error:
             if names:
                 stop(error)
         except CourseError as error:
             stop(error, getattr(error, "code", 2))
     console.print(f"{len(pages)} pages in feedback/")
+    for chapter, made in assignments.values():
+        tell_sent(zip_feedback(chapter, made, chapter.root / "build" / "feedback"), "pages")
     if missing:
         stop(f"{len(missing)} pages could not be made; grade these again with --again", 1)
+
+
+def tell_sent(sent: list, what: str):
+    """Say which files for platforms were written, and whom they leave out."""
+    for one in sent:
+        if one.count:
+            console.print(f"{one.path}: {one.count} {what}", soft_wrap=True)
+        for line in [*one.notes, *(f"left out: {line}" for line in one.left)]:
+            say(f"  {line}")
 
 
 @app.command()
@@ -464,24 +652,40 @@ def report(
     names: Chapters = None,
     root: Root = None,
     course: Course = None,
-    db: Annotated[str | None, typer.Option(help="The gradebook; nbgrader's own without it.")] = None,
+    db: Database = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; build/report without it.")] = None,
+    roster: Lists = None,
+    worksheet: Annotated[
+        list[Path] | None,
+        typer.Option(help="Moodle's grading worksheet as you downloaded it: moodle-<chapter>.csv is that, filled in."),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None, typer.Option(help="exercises.csv of an earlier class, to see which exercises have become harder.")
+    ] = None,
 ):
-    """Scores, how hard the exercises were, misconceptions met, and what to look at.
+    """Scores, how hard the exercises were, misconceptions met, what to look at, to grade again and to teach again.
 
-    Writes report.html, scores.csv, exercises.csv, and the scores as Moodle and Canvas import them: moodle.csv, canvas.csv.
+    Writes report.html, reteach.html, scores.csv, exercises.csv, misconceptions.csv, and the scores as Moodle and Canvas import
+    them: moodle.csv (grade import), moodle-<chapter>.csv (grading worksheet), canvas.csv.
     """
     from autograder.authoring.release import default_database
 
     chapters = notebooks(names, root, course)
-    show_report(chapters, db or default_database(chapters[0].root), out or chapters[0].root / "build" / "report")
+    folder = out or chapters[0].root / "build" / "report"
+    show_report(chapters, db or default_database(chapters[0].root), folder, roster or [], worksheet or [], earlier or [])
 
 
-def show_report(chapters: list[Chapter], db_url: str, out: Path):
-    from autograder.pages.report import collect, items, similar, write_report
+def show_report(chapters: list[Chapter], db_url: str, out: Path, roster=(), worksheets=(), earlier=()):
+    from autograder.grading.gradebook import Book
+    from autograder.grading.roster import class_list
+    from autograder.pages.back import complete, write_worksheets
+    from autograder.pages.report import absent, collect, items, read_earlier, similar, write_report
 
     try:
+        known = class_list(chapters[0].root, roster, Book(chapters[0].root, db_url))
+        before = read_earlier(earlier)
         works = collect(chapters, db_url)
+        complete([work.person for work in works], known, chapters)
     except CourseError as error:
         stop(error, getattr(error, "code", 2))
     if not works:
@@ -505,8 +709,24 @@ def show_report(chapters: list[Chapter], db_url: str, out: Path):
     console.print(hard)
     flagged, pairs = sum(bool(work.flags) for work in works), len(similar(works))
     console.print(f"to look at: {flagged} submissions with flags, {pairs} pairs that are nearly the same")
-    for path in write_report(works, out):
+    if again := sum(bool(work.again) for work in works):
+        console.print(f"to grade again: {again} submissions; the report says why")
+    missing = absent(works, known)
+    if nothing := sum(not any(work.person.id == person.id for work in works) for person in missing):
+        console.print(f"{nothing} of the class list handed in nothing")
+    try:
+        sheets = write_worksheets(works, out, worksheets)
+        files, unmapped = write_report(works, out, missing, before)
+    except CourseError as error:
+        stop(error, getattr(error, "code", 2))
+    for path in files:
         console.print(path, soft_wrap=True)
+    tell_sent(sheets, "scores")
+    for file, people in unmapped.items():
+        if known.given and 0 < len(people) < len({work.person.id for work in works}):
+            say(
+                f"{file}: {len(people)} students have no identifier that it takes, such as {people[0].id}; add them to students.csv"
+            )
     if broken := [work for work in works if work.broken]:
         for work in broken:
             console.print(f"{work.person.id} {work.chapter.id}: {work.broken}", highlight=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import course
 from autograder.authoring.chapters import Chapter
-from autograder.grading.submitted import LARGEST_FILE, submitted_files
+from autograder.grading.submitted import LARGEST_FILE, TIMESTAMP, submitted_files
 
 HERE, COURSE = Path(__file__).resolve().parents[1], Path(course.__file__).resolve().parent
 ROOTS = (
@@ -103,6 +103,8 @@ def fingerprint(source: str, folder: Path, notebook: Path | None, *settings: obj
     if notebook is not None:
         _add(digest, folder, [notebook])
     for path, kind in submitted_files(notebook.parent if notebook else folder):
+        if path.name == TIMESTAMP:  # no cell sees it, and it says when, not what
+            continue
         digest.update(repr((str(path), stat.S_IFMT(kind))).encode("utf-8", "surrogateescape"))
         if stat.S_ISREG(kind):
             _add(digest, folder, [path])

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,10 +24,11 @@ from autograder.authoring.release import Release
 from autograder.errors import CourseError
 from autograder.grading import rerun
 from autograder.grading.address import source_of
+from autograder.grading.attempts import BEST, LAST, Kept, due_of, time
 from autograder.grading.gradebook import CLOSED, FULL, Book, DiskError, GradebookError, told
 from autograder.grading.merge import shown
 from autograder.grading.submission import Found, Graded, Options, Taken, failed, failure, grade_submission
-from autograder.grading.submitted import handed_in
+from autograder.grading.submitted import handed_in, record_of
 
 Workers = Callable[[Callable, list, Options], Iterator[list[Graded]]]
 """Grade some items: what makes one of an item, the items, the options; the results as they come."""
@@ -74,6 +77,8 @@ def grade(
     again: bool = False,
     workers: Workers | None = None,
     done: Callable[[Graded], None] = lambda _: None,
+    attempts: str = LAST,
+    until: dict[tuple[str, str], datetime] | None = None,
 ) -> list[Graded]:
     """Grade every submission of some chapters, `jobs` at a time.
 
@@ -84,6 +89,8 @@ def grade(
         again: run what has not changed, too.
         workers: what does the work instead of threads here, such as `autograder.doors.cluster.on_cluster` at an address.
         done: called after each submission is in the gradebook.
+        attempts: which attempt of a student counts, of `autograder.grading.attempts.POLICIES`.
+        until: extensions that a teacher wrote down, in UTC, by assignment and student; they go into the gradebook.
 
     Raises:
         CourseError: if there is nothing to grade, a release is missing, the gradebook or the disk cannot be
@@ -107,13 +114,20 @@ def grade(
         sources = {chapter: source_of(chapter) for chapter in wanted}
         known = {chapter: {} if again else book.known(chapter) for chapter in wanted}
 
-        def one(item, run: Callable[[Taken], Graded]) -> Graded:
+        addresses: dict[tuple, tuple] = {}  # the items by chapter, student and address of their results
+
+        def found_at(item) -> tuple[Found, str]:
             chapter, student, folder = item
+            found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
+            return found, found.address(sources[chapter], options)
+
+        def one(item, run: Callable[[Taken], Graded]) -> Graded:
+            chapter, student = item[:2]
             try:
                 if shown(student) != student[:80]:
                     raise ValueError("the name of the student's folder cannot stand in a gradebook; rename it")
-                found = Found.of(chapter, student, folder, tuple(n for n in names[chapter.stem] if n != chapter.name))
-                address = found.address(sources[chapter], options)
+                found, address = found_at(item)
+                addresses[chapter, student, address] = item
                 if kept := found.kept(address, known[chapter].get(student)):
                     return kept
                 with tempfile.TemporaryDirectory(prefix="files-") as files:
@@ -132,34 +146,88 @@ def grade(
                 lambda item: one(item, lambda taken: grade_submission(taken, options, releases[taken.chapter])), items, jobs
             )
 
+        def final(items: list) -> Iterator[list[Graded]]:
+            """The results that count: of what hit a limit and lost points, those of a second run at the end."""
+            late: list[tuple[tuple, int, list[str]]] = []  # what is to run again: the item, its seed, the limits that it hit
+            for batch in results(items, options, jobs):
+                counts = []
+                for result in batch:
+                    if hit := rerun.hit(result.notebook):
+                        about = result.notebook.metadata.autograder
+                        late.append((addresses[result.chapter, result.student, about.address], about.seed, hit))
+                    else:
+                        counts.append(result)
+                yield counts
+            for item, seed, hit in late:
+                for batch in results([item], replace(options, seed=seed), 1):
+                    for result in batch:
+                        if not result.failed and not result.unchanged:
+                            result.flags = [*result.flags, rerun.sentence(hit, rerun.hit(result.notebook))]
+                            result.notebook.metadata.autograder.flags = result.flags
+                    yield batch
+
         def record(batch: list[Graded]) -> None:
             if not batch:
                 return
             write(book, batch)
             for chapter in {one.chapter for one in batch if one.unchanged}:
-                book.penalize(chapter, [one.student for one in batch if one.unchanged and one.chapter == chapter])
+                book.penalize(chapter, {one.student: one.received for one in batch if one.unchanged and one.chapter == chapter})
             for result in batch:
                 done(result)
             graded.extend(batch)
 
-        items = {(chapter, student): (chapter, student, folder) for chapter, student, folder in work}
-        late: list[tuple[tuple, int, list[str]]] = []  # what is to run again: the item, its seed, the limits that it hit
-        for batch in results(work, options, jobs):
-            final = []
-            for result in batch:
-                if hit := rerun.hit(result.notebook):
-                    late.append((items[result.chapter, result.student], result.notebook.metadata.autograder.seed, hit))
-                else:
-                    final.append(result)
-            record(final)
-        for item, seed, hit in late:
-            for batch in results([item], replace(options, seed=seed), 1):
-                for result in batch:
-                    if not result.failed and not result.unchanged:
-                        result.flags = [*result.flags, rerun.sentence(hit, rerun.hit(result.notebook))]
-                        result.notebook.metadata.autograder.flags = result.flags
-                record(batch)
+        _settle(book, work, attempts, until or {}, partial(_score, final, addresses, lambda item: found_at(item)[1]))
+        for batch in final(work):
+            record(batch)
     return graded
+
+
+def _settle(book: Book, work: list[tuple], policy: str, until: dict, score: Callable) -> None:
+    """Let the attempt of each student count that the policy says, and write extensions into the gradebook."""
+    chapters: dict[str, list[Chapter]] = {}
+    for chapter, *_ in work:
+        if chapter not in chapters.setdefault(chapter.stem, []):
+            chapters[chapter.stem].append(chapter)
+    for stem, sheets in chapters.items():
+        chapter = sheets[0]
+        students = dict.fromkeys(student for other, student, _ in work if other.stem == stem)
+        kept = {student: Kept.of(chapter, student) for student in students if record_of(chapter, student).is_file()}
+        told = {
+            student: when
+            for student, mine in kept.items()
+            if (when := next((time(one.due) for one in mine.attempts if one.extended and one.due), None)) is not None
+        }
+        book.extend(chapter, told, over=False)
+        book.extend(chapter, {student: until[stem, student] for student in students if (stem, student) in until}, over=True)
+        several = {student: mine for student, mine in kept.items() if len(mine.attempts) > 1}
+        if policy == BEST and several:
+            score(sheets, several)
+        base, extensions = book.due(stem) if several else (None, {})
+        for student, mine in several.items():
+            due = due_of(base, extensions.get(student), until.get((stem, student)) or told.get(student))
+            mine.settle(mine.chosen(policy, due))
+
+
+def _score(final: Callable, addresses: dict, address: Callable, sheets: list[Chapter], several: dict[str, Kept]) -> None:
+    """Grade each attempt of some students that was not graded yet, and keep what it got in their records."""
+    places, items = {}, []
+    for student, mine in several.items():
+        for one in mine.attempts:
+            places[mine.place(one.number)] = one
+            for sheet in sheets:
+                item = sheet, student, mine.place(one.number)
+                if one.scored.get(sheet.name) != address(item):
+                    one.points.pop(sheet.name, None)
+                    items.append(item)
+    for batch in final(items):
+        for result in batch:
+            at = result.address or result.notebook.get("metadata", {}).get("autograder", {}).get("address")
+            item = addresses.get((result.chapter, result.student, at))
+            if item is not None and not result.failed:
+                attempt, name = places[item[2]], result.chapter.name
+                attempt.points[name], attempt.scored[name] = sum(value or 0.0 for value in result.points.values()), at
+    for mine in several.values():
+        mine.save()
 
 
 def _in_threads(one: Callable, work: Iterable, jobs: int) -> Iterator[list[Graded]]:

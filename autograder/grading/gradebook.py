@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,7 +33,7 @@ from nbgrader.api import (
 )
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from nbgrader.utils import compute_checksum, is_grade, is_solution
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import (
     ArgumentError,
@@ -220,8 +220,8 @@ class Book:
                 return {}
             return {cell.name: cell.max_score for cell in notebook.grade_cells}
 
-    def people(self) -> list[tuple[str, str, str, str, str]]:
-        """(id, first name, last name, email, number on the platform) of the students of whom more than the id is known."""
+    def people(self, all: bool = False) -> list[tuple[str, str, str, str, str]]:
+        """(id, first name, last name, email, number on the platform) of the students of whom more than the id is known, or of all."""
         with told(self.db_url):
             url = make_url(self.db_url)
         if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
@@ -229,7 +229,7 @@ class Book:
         columns = Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
         with self.session() as db:
             rows = [tuple(cell or "" for cell in row) for row in db.execute(select(*columns)).all()]
-        return [row for row in rows if any(row[1:])]
+        return [row for row in rows if all or any(row[1:])]
 
     def known(self, chapter: Chapter) -> dict[str, dict[str, float | None]]:
         """The automatic scores that the gradebook has, by student and nbgrader id."""
@@ -285,13 +285,66 @@ class Book:
                 db.execute(update(table), rows)
         self._penalize(db, layout, student, sheet)
 
-    def penalize(self, chapter: Chapter, students: list[str]) -> None:
-        """Reckon the late penalties of submissions anew: a due date or an extension may have changed."""
+    def penalize(self, chapter: Chapter, received: dict[str, datetime | None]) -> None:
+        """Reckon the late penalties of submissions anew: the time, a due date or an extension may have changed.
+
+        Args:
+            received: when each student's work came; None leaves what the gradebook has.
+        """
         with self.session() as db:
             layout = self._layout(db, chapter)
-            if layout.due is not None:
-                for student in students:
-                    self._penalize(db, layout, student, self._sheet(db, layout, chapter, student, None))
+            for student, when in received.items():
+                if layout.due is not None or when is not None:
+                    self._penalize(db, layout, student, self._sheet(db, layout, chapter, student, when))
+
+    def due(self, stem: str) -> tuple[datetime | None, dict[str, timedelta]]:
+        """When an assignment is due, in UTC, and the extension of each student who has one."""
+        with self.session() as db:
+            base = db.scalar(select(Assignment.duedate).where(Assignment.name == stem))
+            rows = db.execute(
+                select(SubmittedAssignment.student_id, SubmittedAssignment.extension)
+                .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+                .where(Assignment.name == stem, SubmittedAssignment.extension.is_not(None))
+            ).all()
+        return base, dict(tuple(row) for row in rows)
+
+    def extend(self, chapter: Chapter, until: dict[str, datetime], over: bool) -> None:
+        """Write extensions: until when students have time, in UTC. Without a due date in the gradebook nothing is written.
+
+        Args:
+            over: write them over what the gradebook has; else only where it has none.
+        """
+        with self.session() as db:
+            layout = self._layout(db, chapter)
+            for student, when in until.items() if layout.due is not None else ():
+                self._sheet(db, layout, chapter, student, None)
+                mine = (SubmittedAssignment.assignment_id == layout.id, SubmittedAssignment.student_id == student)
+                if over or db.scalar(select(SubmittedAssignment.extension).where(*mine)) is None:
+                    extension = max(when - layout.due, timedelta(0))
+                    db.execute(update(SubmittedAssignment).where(*mine).values(extension=extension))
+
+    def rename(self, stem: str, old: str, new: str) -> bool:
+        """Give a student's scores, comments and extension for an assignment to another student who has none for it.
+
+        Returns:
+            Whether that was done; else the other one has scores already, and both stay.
+        """
+        with self.session() as db:
+            here = select(SubmittedAssignment.id).join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+            here = here.where(Assignment.name == stem)
+            mine = db.scalar(here.where(SubmittedAssignment.student_id == old))
+            if mine is None:
+                return True
+            if db.scalar(here.where(SubmittedAssignment.student_id == new)) is not None:
+                return False
+            if db.scalar(select(Student.id).where(Student.id == new)) is None:
+                db.execute(insert(Student).values(id=new))
+            db.execute(update(SubmittedAssignment).where(SubmittedAssignment.id == mine).values(student_id=new))
+            bare = select(Student.id).where(Student.id == old, Student.first_name.is_(None), Student.email.is_(None))
+            others = select(SubmittedAssignment.id).where(SubmittedAssignment.student_id == old)
+            if db.scalar(bare) is not None and db.scalar(others) is None:  # made for this work alone
+                db.execute(delete(Student).where(Student.id == old))
+        return True
 
     def _penalize(self, db: Session, layout: Layout, student: str, sheet: str) -> None:
         """nbgrader's own rule, with the plugin of the configuration."""

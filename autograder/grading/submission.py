@@ -1,6 +1,7 @@
 """One submission: found, read, merged with the source, run and scored."""
 
 import json
+import re
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ class Graded:
     received: datetime | None = None
     failed: bool = False  # nothing was recorded: something other than the submission broke
     unchanged: bool = False  # what is there already was kept
+    address: str = ""  # of what was kept
 
 
 @dataclass
@@ -67,7 +69,18 @@ class Found:
         return self.chapter.folder("autograded", self.student) / f"{self.chapter.name}.ipynb"
 
     def address(self, source: str, options: Options) -> str:
-        return fingerprint(source, self.folder, self.notebook, repr(options), str(self.received))
+        return fingerprint(source, self.folder, self.notebook, repr(options))
+
+    def is_graded(self, source: str, about: dict) -> bool:
+        """Whether a graded notebook is of what is handed in now, and of today's source and software.
+
+        Args:
+            source: the hash of the chapter, `address.source_of`.
+            about: what the graded notebook tells of its grading; a second run has a seed that its address does not.
+        """
+        told = str(about.get("settings"))
+        ways = {told, re.sub(r"\bseed=\d+", "seed=None", told)}
+        return about.get("address") in {fingerprint(source, self.folder, self.notebook, way) for way in ways}
 
     def kept(self, address: str, known: dict[str, float | None] | None) -> Graded | None:
         """What was graded before, if it is at this address and the gradebook has its scores."""
@@ -75,8 +88,9 @@ class Found:
             notebook = json.loads(self.target.read_bytes())["metadata"]["autograder"]
             if known is None or notebook["address"] != address or notebook["points"] != known:
                 return None
+            flags = list(notebook["flags"])
             return Graded(
-                self.student, self.chapter, NotebookNode(), known, list(notebook["flags"]), self.received, unchanged=True
+                self.student, self.chapter, NotebookNode(), known, flags, self.received, unchanged=True, address=address
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -128,6 +142,7 @@ def grade_submission(taken: Taken, options: Options = Options(), release: Releas
         policy=options.policy,
         points=earned,
         address=taken.address,
+        settings=repr(options),
         seconds=round(time.monotonic() - start, 3),
     )
     return Graded(taken.student, taken.chapter, notebook, earned, flags, taken.received)

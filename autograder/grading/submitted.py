@@ -133,6 +133,13 @@ def _copy(source: Path, target: Path) -> None:
 # ---------------------------------------------------------------- when it was handed in
 
 
+def attempts_of(chapter: Chapter, student: str) -> Path:
+    """Where the attempts of a student are that do not count: in a hidden folder of `submitted/`, each in one with its number."""
+    everybody = chapter.folder("submitted", STUDENT)
+    root = Path(*everybody.parts[: everybody.parts.index(STUDENT)])
+    return root / ".attempts" / student / chapter.stem
+
+
 def record_of(chapter: Chapter, student: str) -> Path:
     """Where the collector's record of a submission is: beside the student's folder, never in it."""
     folder = chapter.folder("submitted", student)

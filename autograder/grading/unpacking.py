@@ -24,7 +24,7 @@ from autograder.grading.merge import KINDS, shown
 from autograder.grading.pruned import TooLarge, pruned
 from autograder.grading.submitted import LARGEST_FILE, LARGEST_WORK, MOST_FILES
 from autograder.platforms.folders import NOTEBOOK
-from autograder.platforms.who import Who
+from autograder.platforms.who import Owned, Who
 
 LARGEST_READ = 2_000_000_000  # bytes of what one student handed in before the outputs of notebooks are left out
 LARGEST_LIST = 10_000_000  # bytes of a zip's list of its files
@@ -66,13 +66,13 @@ class Room:
     files: int = field(default_factory=lambda: MOST_FILES)
 
 
-def entries(export: Path, scratch: Path, owner: Callable[[PurePosixPath], tuple[Who, PurePosixPath] | None]) -> Iterator[Entry]:
+def entries(export: Path, scratch: Path, owner: Callable[[PurePosixPath], Owned | None]) -> Iterator[Entry]:
     """The files of an export; nothing that is wrong with one of them keeps the next from coming."""
     rooms: dict[Who, Room] = {}
 
     def room(path: PurePosixPath) -> Room:
         known = owner(path)
-        return rooms.setdefault(known[0], Room()) if known else Room()
+        return rooms.setdefault(known.who, Room()) if known else Room()
 
     if export.is_dir():
         for path, kind in _walk(export):

@@ -3,7 +3,6 @@
 import ast
 import base64
 import contextlib
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,11 +18,12 @@ from nbgrader.api import SubmittedNotebook
 from nbgrader.utils import is_grade, is_solution, is_task
 from traitlets import Unicode
 
-from autograder.authoring.chapters import HEADER, SAME_AS, Chapter, grade_id, nbgrader_id, slug, tags
+from autograder.authoring.chapters import HEADER, SAME_AS, Chapter, grade_id, nbgrader_id, slug, tags, without_regions
 from autograder.authoring.course_folder import Sheet
 from autograder.errors import CourseError
 from autograder.grading.gradebook import of_all, opened, told
-from autograder.grading.outputs import BASE64, error_shown, message, plain
+from autograder.grading.outputs import BASE64, error_shown, message, plain, safe_markdown
+from autograder.grading.settings import settings
 
 READ = re.compile(r"Read: (?P<title>.+?) \(#(?P<slug>[\w-]+)\)\.")
 VERDICT = re.compile(r"[\w-]+(\.[\w-]+)+: .* points?\.|[\w-]+(\.[\w-]+)+: the tests you can see .*\.")
@@ -169,7 +169,7 @@ def _templates() -> Environment:
 
 
 def page(
-    chapter: Chapter, student: str, grades: dict, comments: dict, notebook: NotebookNode, book: str, penalty: float = 0.0
+    chapter: Chapter, student: str, grades: dict, comments: dict, notebook: NotebookNode, book: str | None, penalty: float = 0.0
 ) -> str:
     """The feedback page of one graded notebook as HTML.
 
@@ -177,16 +177,23 @@ def page(
         grades: nbgrader's grade by nbgrader id.
         comments: the teacher's comment by nbgrader id.
         notebook: the autograded notebook.
-        book: where the book's pages are, for the links "Read: …".
+        book: where the book's pages are, for the links "Read: …"; without it they lead to the sections' text on the page itself.
         penalty: points taken off because the submission was late.
     """
     cells = {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
-    address, own = f"{book}/{chapter.stem}/{chapter.stem}.html", _written(notebook)
+    own, reading = _written(notebook), {}
+
+    def link(to: str, title: str) -> Markup:
+        heading = escape(chapter.sections.get(to, title))
+        if book:
+            return Markup(f'<a href="{escape(book)}/{chapter.stem}/{chapter.stem}.html#{to}">{heading}</a>')
+        if to not in reading:
+            reading[to] = {"slug": to, "heading": heading, "text": Markup(section_text(chapter, to))}
+        return Markup(f'<a href="#read-{to}">{heading}</a>') if reading[to]["text"] else heading
 
     def text(line: str) -> Markup:
         def anchor(match: re.Match) -> str:
-            heading = escape(chapter.sections.get(match["slug"], match["title"]))
-            return f'Read: <a href="{escape(address)}#{match["slug"]}">{heading}</a>.'
+            return f"Read: {link(match['slug'], match['title'])}."
 
         shown = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(line)))
         return Markup(READ.sub(anchor, shown))
@@ -201,7 +208,8 @@ def page(
         empty = bool(told.failures) and all(NOT_WRITTEN in line for line in told.failures) and all(p.failure for p in tested)
         section = None
         if task.section in chapter.sections and not READ.search("\n".join([*told.failures, told.named or ""])):
-            section = Markup(f'<a href="{escape(address)}#{task.section}">{escape(chapter.sections[task.section])}</a>')
+            lost = score is not None and score < points
+            section = link(task.section, "") if lost else None
         return {
             "id": task.id,
             "short": task.id.partition(".")[2] or task.id,
@@ -233,7 +241,30 @@ def page(
         points=sum(i["points"] for i in items),
         waiting=sum(i["score"] is None for i in items),
         flags=notebook.metadata.get("autograder", {}).get("flags", []),
+        reading=[section for section in reading.values() if section["text"]],
     )
+
+
+def section_text(chapter: Chapter, name: str) -> str:
+    """The text of a section of a chapter as clean HTML without links to other files; empty if there is no such section.
+
+    Args:
+        name: the slug of its heading.
+    """
+    cells = [cell for cell in chapter.notebook.cells if cell.cell_type == "markdown" and "receipts" not in tags(cell)]
+    cells = [c for c in cells if not (is_solution(c) or is_grade(c) or is_task(c) or HEADER.search(c.source))]
+    lines, level = [], 0
+    for line in "\n\n".join(without_regions(cell.source, "MARK SCHEME") for cell in cells).splitlines():
+        heading = re.match(r"(#{1,4}) (.*)", line)
+        if heading and level and len(heading[1]) <= level:
+            break
+        if level:
+            lines.append(line)
+        elif heading and slug(heading[2].rstrip()) == name:
+            level = len(heading[1])
+    html = safe_markdown({}, "\n".join(lines).strip())
+    html = re.sub(r"<img\b[^>]*>", "", html)
+    return re.sub(r'<a href="(?!https?://)[^"]*">(.*?)</a>', r"\1", html, flags=re.DOTALL)
 
 
 @dataclass
@@ -285,7 +316,7 @@ def _own_before(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:
     return found
 
 
-def sheet_page(chapter: Chapter, sheet: SubmittedNotebook, notebook: NotebookNode, book: str) -> str:
+def sheet_page(chapter: Chapter, sheet: SubmittedNotebook, notebook: NotebookNode, book: str | None) -> str:
     """The page of a graded notebook with what nbgrader's gradebook has of it."""
     grades = {grade.name: grade for grade in sheet.grades}
     comments = {comment.name: comment.manual_comment for comment in sheet.comments}
@@ -298,7 +329,7 @@ def write_feedback(
     """Write `feedback/<student>/<chapter>/<notebook>.html` for every graded submission.
 
     Args:
-        book: the address of the book; without it, the built one in this folder.
+        book: the address of the book; without it `c.Course.book_url`, and without that the sections' text is on the pages.
         failed: called with the student and the error where a page could not be made, and the next one is; without
             it, the error is raised.
 
@@ -306,7 +337,7 @@ def write_feedback(
         NotGraded: if the gradebook has nothing of the chapter.
         CourseError: if the gradebook cannot be used.
     """
-    pages = []
+    pages, address = [], book or settings(chapter.root).book_url or None
     with told(db_url), opened(db_url) as gradebook:
         handed_in = gradebook.notebook_submissions(chapter.name, chapter.stem)
         if not handed_in:
@@ -319,7 +350,6 @@ def write_feedback(
             try:
                 target = chapter.folder("feedback", student) / f"{chapter.name}.html"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                address = book or built_book(chapter.root, target.parent)
                 text = sheet_page(chapter, sheet, nbformat.read(graded, as_version=4), address)
                 target.write_text(text, encoding="utf-8")
             except Exception as error:  # one student's page is never another's problem
@@ -331,22 +361,17 @@ def write_feedback(
     return pages
 
 
-def built_book(root: Path, folder: Path) -> str:
-    """The address, seen from a folder, of the book that `make book` builds."""
-    return os.path.relpath(root / "build" / "book" / "html", folder)
-
-
 class FeedbackPage(HTMLExporter):
     """The same page from `nbgrader generate_feedback` and formgrader's button."""
 
-    book = Unicode(help="The address of the book, for links; the one built in the course folder without it.").tag(config=True)
+    book = Unicode(help="The address of the book, for links; c.Course.book_url without it.").tag(config=True)
 
     def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kw):
         where, root = resources["nbgrader"], Path(self.parent.coursedir.root)
         sheet = Sheet(root, where["assignment"], where["notebook"])
         with opened(where["db_url"]) as gradebook:
             submission = gradebook.find_submission_notebook(sheet.name, sheet.stem, where["student"])
-            text = sheet_page(sheet, submission, nb, self.book or built_book(root, sheet.folder("feedback", where["student"])))
+            text = sheet_page(sheet, submission, nb, self.book or settings(root).book_url or None)
         return text, {**resources, "output_extension": self.file_extension}
 
 

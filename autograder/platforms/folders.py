@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-from autograder.platforms.who import Who
+from autograder.platforms.who import Owned, Who
 
 NOTEBOOK = re.compile(r"(?P<name>.+)\.ipynb(?:\.txt|\.json)?", re.IGNORECASE)  # browsers add an ending
 
@@ -15,7 +15,7 @@ def stem_of(name: str) -> str:
     return match["name"] if match else name
 
 
-def place_of(parts: list[str], stems: Collection[str]) -> tuple[Who, PurePosixPath] | None:
+def place_of(parts: list[str], stems: Collection[str]) -> Owned | None:
     """Whose an entry is, and its place in the work; None if it is nobody's.
 
     Args:
@@ -24,7 +24,7 @@ def place_of(parts: list[str], stems: Collection[str]) -> tuple[Who, PurePosixPa
     """
     named = [i for i, part in enumerate(parts[:-1]) if part in stems]
     if named and named[0] > 0:  # …/<student>/<chapter>/…, nbgrader's own
-        return Who("", parts[named[0] - 1]), PurePosixPath(*parts[named[0] :])
+        return Owned(Who("", parts[named[0] - 1]), PurePosixPath(*parts[named[0] :]))
     if named:  # <chapter>/<student>/…
         parts, prefix = parts[1:], parts[:1]
     else:
@@ -35,4 +35,4 @@ def place_of(parts: list[str], stems: Collection[str]) -> tuple[Who, PurePosixPa
     for stem in stems:
         student = re.sub(r"\.zip$", "", student, flags=re.IGNORECASE).removesuffix(f"_{stem}").removesuffix(f"-{stem}")
     rest = parts[1:] if len(parts) > 1 else [] if parts[0].lower().endswith(".zip") else parts
-    return Who("", student or parts[0]), PurePosixPath(*prefix, *rest)
+    return Owned(Who("", student or parts[0]), PurePosixPath(*prefix, *rest))

@@ -1,8 +1,10 @@
-"""Somebody as a learning platform names them."""
+"""Somebody as a learning platform names them, and what it tells of what they handed in."""
 
 import unicodedata
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 
 @lru_cache(100_000)
@@ -30,3 +32,41 @@ class Who:
     def called(self) -> tuple[str, str]:
         """What is the same for namesakes."""
         return self.platform, folded(self.name)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What the name of an entry of an export says.
+
+    Attributes:
+        place: where the file is in the work.
+        late: whether the platform says that it came late; None where it says neither.
+        file: the platform's number of the file, which grows with time; 0 without one.
+    """
+
+    who: Who
+    place: PurePosixPath
+    late: bool | None = None
+    file: int = 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a platform's list says of what somebody handed in, beside the files. Times are in UTC.
+
+    Attributes:
+        number: as in `Who`.
+        group: the name of the group that handed in, if one did.
+        due: until when this person had time, if the list says so.
+        extended: whether `due` is an extension for this person.
+        files: the platform's numbers of the files of this attempt.
+    """
+
+    number: str
+    received: datetime | None = None
+    late: bool | None = None
+    due: datetime | None = None
+    extended: bool = False
+    attempt: int = 0
+    files: frozenset[int] = frozenset()
+    group: str = ""

@@ -245,13 +245,23 @@ def book(toy, make, graded):
     return chapter, book
 
 
-def test_pages_are_written_with_links_to_the_built_book(book):
+def test_pages_carry_what_to_read_where_no_book_is_published(book):
     chapter, gradebook = book
     (path,) = write_feedback(chapter, gradebook.db_url)
     assert path == chapter.root / "feedback" / "ada" / "ch99_toy" / "ch99_toy.html"
     text = path.read_text()
     assert "<strong>3 of 7 points</strong> so far" in text
-    assert 'href="../../../build/book/html/ch99_toy/ch99_toy.html#doubling"' in text
+    assert 'Read: <a href="#read-doubling">Doubling</a>' in text and 'id="read-doubling"' in text
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', text), "nothing leads to the teacher's disk"
+
+
+def test_pages_link_to_the_book_that_the_configuration_names(book):
+    chapter, gradebook = book
+    with (chapter.root / "nbgrader_config.py").open("a") as file:
+        file.write(f'c.Course.book_url = "{BOOK}/"\n')
+    (path,) = write_feedback(chapter, gradebook.db_url)
+    text = path.read_text()
+    assert f'href="{BOOK}/ch99_toy/ch99_toy.html#doubling"' in text and 'id="read-' not in text
 
 
 def test_a_manual_score_and_a_comment_are_shown(book):

@@ -12,19 +12,25 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.chapters import grade_id
 from autograder.authoring.release import Release
+from autograder.errors import CourseError
 from autograder.grading.grade import write
 from autograder.grading.gradebook import Book
 from autograder.grading.merge import merge
+from autograder.grading.roster import Roster, person
 from autograder.grading.similarity import alike, runs, tokens
 from autograder.grading.submission import Graded
 from autograder.pages.report import (
     HEADER,
     Work,
+    absent,
     collect,
     correlation,
+    drift,
     interval,
     items,
+    read_earlier,
     reliability,
+    reteach,
     similar,
     write_html,
     write_items,
@@ -192,11 +198,11 @@ def test_the_exercises_have_their_numbers(works, tmp_path):
 
 
 def test_moodles_file_has_a_column_a_chapter(works, tmp_path):
-    works[0].person = Person("s0", "Ada", "Lovelace", "ada@school.example")
-    moodle.write(works, tmp_path / "moodle.csv")
-    header, first, *_ = rows(tmp_path / "moodle.csv")
-    assert header == ["Username", "First name", "Last name", "Email address", "ch99 Toy"]
-    assert first == ["s0", "Ada", "Lovelace", "ada@school.example", "7"]
+    works[0].person = Person("s0", "Ada", "Lovelace", "ada@school.example", username="al")
+    left = moodle.write(works, tmp_path / "moodle.csv")
+    header, *table = rows(tmp_path / "moodle.csv")
+    assert header == ["ID number", "Username", "First name", "Last name", "Email address", "ch99 Toy"]
+    assert table == [["", "al", "Ada", "Lovelace", "ada@school.example", "7"]] and len(left) == 5
 
 
 def test_canvas_file_has_its_five_columns_and_the_points_possible(works, tmp_path):
@@ -205,22 +211,24 @@ def test_canvas_file_has_its_five_columns_and_the_points_possible(works, tmp_pat
     header, possible, first, second, *_ = rows(tmp_path / "canvas.csv")
     assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "ch99 Toy"]
     assert possible == ["    Points Possible", "", "", "", "", "7"]
-    assert first == ["Lovelace, Ada", "4711", "", "s0", "", "7"] and second[0] == "s1"
+    assert first == ["Lovelace, Ada", "4711", "", "", "", "7"] and second[:2] == ["s1", ""]
 
 
 def test_who_handed_in_one_chapter_of_two_has_an_empty_cell(works, tmp_path):
     other = type(works[0].chapter)(works[0].chapter.root, "ch98_other")
     other.__dict__["notebook"] = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Other")])
     works.append(Work(Person("s0"), other, {"ch98.one": 1.0}, {"ch98.one": 1.0}))
+    for work in works:
+        work.person.email = "x@school.example"
     moodle.write(works, tmp_path / "moodle.csv")
-    assert [row[4:] for row in rows(tmp_path / "moodle.csv")[:3]] == [["ch99 Toy", "ch98 Other"], ["7", "1"], ["5", ""]]
+    assert [row[5:] for row in rows(tmp_path / "moodle.csv")[:3]] == [["ch99 Toy", "ch98 Other"], ["7", "1"], ["5", ""]]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_a_formula(works, tmp_path, start):
     works[0].person = Person(f"{start}cmd()", f"{start}1", f"{start}2", f"{start}3", f"{start}4")
     works[0].named["ch99.double"] = f"{start}x"
-    for path in write_report(works, tmp_path)[1:]:
+    for path in write_report(works, tmp_path)[0][2:]:
         assert not [cell for row in rows(path) for cell in row if cell.startswith(start) and not cell[1:2].isdigit()]
 
 
@@ -230,7 +238,7 @@ def test_the_page_has_everything_and_needs_nothing(works, tmp_path):
     works[0].wording, works[1].wording = runs([LOOP]), runs([RENAMED])
     write_html(works, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert not re.findall(r'(?:src|href|url)[=(]"(?!#)', text) and "<script" not in text
+    assert not re.findall(r'(?:src|href|url)[=(]"(?!#|reteach\.html")', text) and "<script" not in text
     plain = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
     assert "6 submissions, mean 45 %" in plain and "graded in 3.5 s (median; at most 6.0 s)" in plain
     assert "1 submission waits for you to read an answer." in plain
@@ -276,3 +284,67 @@ def test_everything_is_collected_from_the_gradebook_and_the_graded_notebooks(mak
 
 def test_a_gradebook_without_the_chapter_gives_nothing(toy, tmp_path):
     assert collect([toy], f"sqlite:///{tmp_path}/empty.db") == []
+
+
+# ---------------------------------------------------------------- what a teacher acts on
+
+
+def test_a_zero_for_an_unreadable_file_is_told_from_a_blank_one_and_from_nothing(works, tmp_path):
+    works[4].marks, works[5].marks = ["unreadable"], ["blank", "late"]
+    write_html(works, tmp_path / "report.html", [Person("s9", name="Zoe Q")])
+    text = (tmp_path / "report.html").read_text()
+    row = {who: re.search(rf'<th scope="row">{who}.*?</tr>', text).group() for who in ("s3", "s4", "s5", "s9")}
+    assert '<span class="mark bad">unreadable</span> 0' in row["s4"] and "mark" not in row["s3"]
+    assert '<span class="mark">blank</span> <span class="mark">late</span> 1' in row["s5"]
+    assert "Zoe Q" in row["s9"] and ">nothing<" in row["s9"] and "1 of the class list handed in nothing at all" in text
+    assert "the 0 says nothing of what the student knows" in text
+
+
+def test_each_misconception_has_its_students(works, tmp_path):
+    works[0].named["ch99.double"] = works[2].named["ch99.double"] = "You squared."
+    works[2].person = Person("s2", "Ada", "L", "a@x.org")
+    files, _ = write_report(works, tmp_path)
+    assert rows(tmp_path / "misconceptions.csv")[1:] == [
+        ["ch99.double", "You squared.", "s0", "", ""],
+        ["ch99.double", "You squared.", "s2", "Ada L", "a@x.org"],
+    ]
+    assert re.search(r"2 ×</span> You squared\.</summary><p class=\"names\">s0, s2", files[0].read_text())
+
+
+def test_drift_is_told_where_it_is_more_than_chance(works, tmp_path):
+    (tmp_path / "a.csv").write_text("exercise,students,difficulty\nch99.double,100,1.0\nch99.three,2,0.5\nch99.why,0,\n")
+    (tmp_path / "b.csv").write_text("exercise;students;difficulty\nch99.double;300;0.96\n")
+    earlier = read_earlier([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert earlier["ch99.double"] == pytest.approx((0.97, 400)) and "ch99.why" not in earlier
+    found = {item.exercise: drift(item, earlier) for item in items(works)}
+    assert found["ch99.double"].clear and found["ch99.double"].difference == pytest.approx(-0.47)
+    assert not found["ch99.three"].clear and found["ch99.letter"] is None
+    write_report(works, tmp_path, earlier=earlier)
+    assert "harder than before" in (tmp_path / "report.html").read_text()
+    assert "Harder than for earlier classes (97 % of 400 students)" in (tmp_path / "reteach.html").read_text()
+    (tmp_path / "c.csv").write_text("a,b\n")
+    with pytest.raises(CourseError, match=r"no exercises\.csv"):
+        read_earlier([tmp_path / "c.csv"])
+
+
+def test_what_to_teach_again_leaves_out_who_handed_in_nothing_readable(works, tmp_path):
+    for work in works[3:]:
+        work.marks = ["unreadable"]
+    works[2].named["ch99.three"], works[2].read["ch99.three"] = "That is two.", "doubling"
+    found = reteach(works)
+    assert [(one.item.exercise, one.lost) for one in found] == [
+        ("ch99.why", 2.0),
+        ("ch99.double", 1.0),
+        ("ch99.three", 1.0),
+        ("ch99.letter", 1.0),
+    ]
+    assert found[2].sections == ["Doubling"]
+    write_report(works, tmp_path)
+    text = (tmp_path / "reteach.html").read_text()
+    assert "3 that are blank or could not be read are left out" in text and "That is two." in text
+
+
+def test_who_is_on_the_list_and_handed_in_nothing(works):
+    roster = Roster([person("s0", ["Ada"]), person("s8", ["Zoe"]), person("", ["Max M"])], given=True)
+    assert [one.id for one in absent(works, roster)] == ["s8", "Max M"]
+    assert absent(works, Roster([person("s8", ["Zoe"])])) == []

@@ -70,7 +70,8 @@ def visit(context, home: str, name: str):
     page.goto(home + name)
     for widget in page.locator(".course-widget-host").all():
         widget.scroll_into_view_if_needed()
-    page.wait_for_function("[...document.querySelectorAll('.course-widget-host')].every((host) => host.dataset.state)")
+    page.evaluate("document.querySelector('.follow')?.scrollIntoView()")  # lays out what is not in view first
+    page.wait_for_function("[...document.querySelectorAll('.course-widget-host, .follow')].every((host) => host.dataset.state)")
     return page, foreign, told
 
 
