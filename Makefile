@@ -56,7 +56,7 @@ lab: $(READY)  ## JupyterLab on the students' notebooks, with nbgrader's Validat
 	JUPYTER_CONFIG_PATH=$(CURDIR)/jupyter jupyter lab release
 
 book: $(READY)  ## build/book/html; with SOLUTIONS=show, solutions too
-	python -m book.tools node
+	python -m book.tools node chromium
 	python -m book.build
 
 pdf: $(READY)  ## build/book/mathematics-of-transformers.pdf, the whole book
@@ -64,7 +64,7 @@ pdf: $(READY)  ## build/book/mathematics-of-transformers.pdf, the whole book
 	python -m book.pdf
 
 epub: $(READY)  ## build/book/mathematics-of-transformers.epub, checked by epubcheck
-	python -m book.tools node epubcheck java
+	python -m book.tools node chromium epubcheck java
 	python -m book.epub
 
 dist: $(READY)  ## build/dist: the students' zip, PDF, EPUB, wheel, sdist, checksums; TAG=v1.2.3 must name this version

@@ -19,7 +19,7 @@ CAMEL = {name.lower(): name for name in ("viewBox", "refX", "refY", "markerWidth
 
 
 class Drawing(Comment):
-    """KaTeX's drawing of a formula, as it stands in the page: two thirds of all tags, and nobody looks for one in it."""
+    """KaTeX's drawing of a formula or a still of a widget, as it stands in the page: most of all tags, and nobody looks for one in it."""
 
     PREFIX = SUFFIX = ""
 
@@ -62,7 +62,7 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
     for node in body.find_all(lambda tag: tag.name in GONE or not GONE_CLASSES.isdisjoint(tag.get("class", ()))):
         node.decompose()
     for host in body.find_all(class_="course-widget-host"):
-        host["class"] = "widget-in-words"
+        host["class"] = "widget-still"
     for cell in body.find_all("div", class_="cell"):
         _unfold(cell)
     for fold in body.find_all("details", class_="formulas"):  # paper cannot unfold

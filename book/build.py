@@ -23,6 +23,7 @@ from autograder.errors import CourseError
 from book import (
     atlas,
     data,
+    elsewhere,
     evidence_pages,
     follow,
     front,
@@ -32,6 +33,7 @@ from book import (
     pages,
     planning,
     proofs,
+    still,
     trained,
     transformer_map,
 )
@@ -65,8 +67,9 @@ def prepare(root: Path = ROOT, source: Path | None = None, *, solutions: bool = 
     """
     source = source or root / "build" / "book" / "src"
     try:
+        elsewhere.place()
         registry = load(root / "book" / "reference")
-    except RegistryError as error:
+    except (RegistryError, elsewhere.ElsewhereError) as error:
         raise BuildError(str(error)) from error
     chapters = {chapter.stem: chapter for chapter in find_chapters(root)}
     toc = contents(read_yaml(root / "book" / "_toc.yml"), set(chapters), solutions=solutions)
@@ -137,6 +140,10 @@ def _notebooks(
     chapters: dict[str, Chapter], registry: Registry, hidden: dict[str, dict[str, str]], *, solutions: bool
 ) -> dict[str, str]:
     made, problems = {}, []
+    try:
+        still.draw(bundle for chapter in chapters.values() for bundle in still.bundles(chapter))
+    except still.StillError as error:
+        raise BuildError(str(error)) from error
     for stem, chapter in chapters.items():
         try:
             text = nbformat.writes(pages.page(chapter, registry, set(chapters), solutions=solutions)) + "\n"
@@ -226,6 +233,7 @@ def build(root: Path = ROOT, target: Path | None = None, *, solutions: bool = Fa
         raise BuildError("the book needs node to typeset its mathematics: install Node.js 18 or later")
     target = target or root / "build" / "book"
     source = prepare(root, target / "src", solutions=solutions)
+    elsewhere.write(find_chapters(root), target / "notebooks")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python's, in libraries; Sphinx has its own, and they count
         status = build_sphinx(

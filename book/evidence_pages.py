@@ -96,7 +96,8 @@ def _uses(registry: Registry, chapters: list[Chapter]) -> dict[str, list[dict[st
     for formula in registry.formulas.values():
         if formula.evidence:
             depth = "../../" if formula.evidence.partition("::")[0].endswith(".v") else "../"
-            link = f"{{ref}}`{formula.name} <formula-{formula.id}>`"
+            named = formula.name.replace("$", "")  # a link's words here are plain text
+            link = f"{{ref}}`{named} <formula-{formula.id}>`"
             found[formula.evidence].append(
                 {"link": link, "where": where(formula.id, formula.chapter, depth), "shows": typeset(sentences(formula))}
             )

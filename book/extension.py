@@ -184,8 +184,9 @@ def colour_pictures(app, error):
 
 
 def own_options(app, config):
-    """Drop what Jupyter Book tells its own theme."""
+    """Drop what Jupyter Book tells its own theme, and its numbers of figures: `book.figures` has those of chapters."""
     config.html_theme_options.clear()
+    config.numfig = False
 
 
 def setup(app):
@@ -197,7 +198,7 @@ def setup(app):
     katex.mkdtemp = folder
     katex.render_latex = typeset
     app.add_html_theme("course", str(Path(__file__).with_name("theme")))
-    app.connect("config-inited", own_options)
+    app.connect("config-inited", own_options, priority=1000)  # after Jupyter Book
     app.connect("doctree-read", check)
     cards = Cards()
     app.connect("env-before-read-docs", cards.reading)

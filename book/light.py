@@ -9,7 +9,8 @@ import re
 from book.extension import html_of
 
 PAGES = ("reference/formulas",)
-SPAN = re.compile(r"<span\b|</span>")
+DRAWING = re.compile(r'<span class="katex-html"|<svg\b[^>]*\bclass="still"')
+TAGS = {"<span": re.compile(r"<span\b|</span>"), "<svg ": re.compile(r"<svg\b[^>]*(?<!/)>|</svg>")}
 FORMULA = re.compile(
     r'(?P<display><span class="katex-display">)?<span class="katex"><span class="katex-mathml"><math[^>]*><semantics>'
     r'(?P<inside>.*?)<annotation encoding="application/x-tex">(?P<latex>.*?)</annotation></semantics></math></span><!--.*?--></span>(?(display)</span>)',
@@ -24,13 +25,13 @@ WRAPPED = re.compile(r'<span class="(?:std std-ref|std std-doc|xref [^"]*|pre)">
 
 
 def with_drawings_whole(page: str) -> str:
-    """A page whose only comments are its formulas' drawings."""
+    """A page whose only comments are the drawings of its formulas and the stills of its widgets."""
     page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
     parts, done = [], 0
-    for drawing in re.finditer('<span class="katex-html"', page):
+    for drawing in DRAWING.finditer(page):
         depth = 0
-        for tag in SPAN.finditer(page, drawing.start()):
-            depth += 1 if tag[0] == "<span" else -1
+        for tag in TAGS[drawing[0][:5]].finditer(page, drawing.start()):
+            depth += -1 if tag[0].startswith("</") else 1
             if depth == 0:
                 break
         parts += [page[done : drawing.start()], "<!--", page[drawing.start() : tag.end()], "-->"]

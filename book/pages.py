@@ -1,7 +1,6 @@
 """A reader's page from a chapter's source notebook: no hidden tests, solutions only on demand."""
 
 import html
-import json
 import re
 from copy import deepcopy
 
@@ -12,12 +11,12 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
 from autograder.authoring.chapters import HEADER, Chapter, Exercise, regions, tags
 from autograder.authoring.preprocessors import ClearSolutions
 from autograder.authoring.release import course_config
-from book import answers, follow, sealing, transformer_map
+from book import answers, elsewhere, figures, follow, sealing, transformer_map
 from book.registry import Registry
 from book.render import render
+from book.still import StillError, has_module, island, still
 from book.tables import MARK, receipt_link, table
-from course.widgets import HERE as WIDGETS
-from course.widgets import MIME, esm
+from course.widgets import MIME
 
 FORMULA_LINE = re.compile(r"^\*Formula ([\w-]+)\.\*$", re.MULTILINE)
 FORMULA_LIKE = re.compile(r"^\W*Formulas? [a-z0-9]+[\w-]*\.?\*+\s*$", re.MULTILINE)
@@ -50,12 +49,12 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
     source = chapter.notebook
     exercises = {part: (exercise, role) for exercise in chapter.exercises for part, role in _parts(exercise)}
     cells, problems, linked = [], [], set()
-    numbers = equation_numbers(chapter)
+    numbers, figure_numbers = equation_numbers(chapter), figures.numbered(chapter)
     sealed = sealing.sealed(chapter)
     for number, cell in enumerate(cleared(chapter).cells):
         exercise, role = exercises.get(number, (None, None))
         where = f"{chapter.stem}, cell {number}"
-        cell.metadata = NotebookNode({"tags": tags(cell), **{k: v for k, v in cell.metadata.items() if k == "alt"}})
+        cell.metadata = NotebookNode({"tags": tags(cell), **{k: v for k, v in cell.metadata.items() if k in ("alt", "caption")}})
         if cell.cell_type == "markdown":
             problems += [f"{where}: {problem}" for problem in _problems(cell.source, registry, there)]
             if not problems:
@@ -66,6 +65,8 @@ def page(chapter: Chapter, registry: Registry, there: set[str], *, solutions: bo
                 )
         else:
             problems += [f"{where}: {problem}" for problem in _code(cell, first=number == 1)]
+        if number in figure_numbers:
+            problems += [f"{where}: {problem}" for problem in figures.caption(cell, figure_numbers[number])]
         if "map" in tags(cell):
             _fold(cell, "the code of this figure")
             cell.outputs = [new_output("display_data", {"text/html": transformer_map.whole(registry.chapters, there, "../")})]
@@ -181,7 +182,7 @@ def _lead(text: str, chapter: Chapter) -> str:
     promise, _, rest = rest.strip().partition("\n")
     lead = f"{transformer_map.small(chapter.stem)}\n:::{{div}} promise\n{promise.strip('*')}\n:::\n\n{_facts(rest, chapter)}"
     if chapter.release.exists():
-        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem)
+        lead += "\n" + render("notebook.html", name=chapter.release.name, stem=chapter.stem, links=elsewhere.links(chapter.stem))
     abilities, builds_on, rest = TIME.sub("", rest).partition("**Builds on**")
     return f"{title}\n\n{lead}\n:::{{div}} abilities\n{abilities.strip()}\n:::\n\n{builds_on}{rest.rstrip()}"
 
@@ -319,6 +320,8 @@ def _code(cell: NotebookNode, first: bool):
             cell.outputs = [new_output("display_data", {"text/html": widget(bundles[0])})]
         except FileNotFoundError as error:
             yield f"the widget's module is missing: {error}"
+        except StillError as error:
+            yield str(error)
 
 
 def _fold(cell: NotebookNode, what: str) -> None:
@@ -327,17 +330,17 @@ def _fold(cell: NotebookNode, what: str) -> None:
 
 
 def widget(bundle: dict) -> str:
-    """The page's copy of a widget: module and state for `widgets.js`, and the text for everybody else.
+    """The page's copy of a widget: module and state for `widgets.js`; until it runs, and for everybody else, a picture and a text.
 
     Raises:
         FileNotFoundError: if `course/widgets` has no such module.
+        StillError: if the picture cannot be drawn.
     """
     module = bundle["module"]
-    if not re.fullmatch(r"\w+", module) or not (WIDGETS / f"{module}.js").exists():
+    if not has_module(bundle):
         raise FileNotFoundError(f"course/widgets/{module}.js")
-    island = json.dumps({"esm": esm(module), "state": bundle["state"]}, sort_keys=True).replace("<", "\\u003c")
     return (
-        f'<div class="course-widget-host" data-module="{module}">\n'
-        f'<script type="application/json">{island}</script>\n'
-        f'<p class="course-alternative">{html.escape(bundle["text"])}</p>\n</div>'
+        f'<div class="course-widget-host" data-module="{module}">\n{island(bundle)}\n'
+        f'<div class="course-alternative"><div class="still-frame">{still(bundle).rstrip()}</div>'
+        f"<p>{html.escape(bundle['text'])}</p></div>\n</div>"
     )

@@ -43,7 +43,16 @@ def joined(articles: list[Article], site: Path, *, title: str, author: str, vers
 
 
 def _own_sheets(site: Path) -> list[str]:
-    names = ("fonts.css", "library.css", "course.css", "reference.css", "transformer-map.css", "reading.css", "follow.css")
+    names = (
+        "fonts.css",
+        "library.css",
+        "course.css",
+        "reference.css",
+        "transformer-map.css",
+        "reading.css",
+        "follow.css",
+        "figures.css",
+    )
     return [name for name in names if (site / "_static" / name).is_file()]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from book.registry import ROOT
 
 PROGRAMS = {  # what is run: Debian's packages
-    "chromium": ("chromium",),  # prints the PDF, runs the browser tests
+    "chromium": ("chromium",),  # draws the stills of widgets, prints the PDF, runs the browser tests
     "coqc": ("coq", "libcoq-coquelicot"),  # checks proofs
     "epubcheck": ("epubcheck",),  # judges the EPUB
     "git": ("git",),

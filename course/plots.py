@@ -9,7 +9,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.font_manager import fontManager
 
-__all__ = ["COLOURS", "DARK", "FONT", "INK", "SERIES", "heat_map", "save", "use"]
+__all__ = ["COLOURS", "DARK", "FONT", "INK", "SERIES", "heat_map", "label_lines", "save", "use"]
 
 FONT = Path(__file__).with_name("fonts") / "course-sans.ttf"
 
@@ -113,6 +113,36 @@ def heat_map(ax, matrix, rows, columns, *, colour: str = "weights", digits: int 
         for i, row in enumerate(matrix):
             for j, x in enumerate(row):
                 ax.text(j, i, f"{float(x):.{digits}f}", ha="center", va="center", color="white" if x > 0.7 else "#1f1f1f")
+    return ax
+
+
+def label_lines(ax, *, size: float = 10.5):
+    """Write each line's label at its right end, in its colour, in place of a legend; labels that would touch move apart.
+
+    Args:
+        ax: matplotlib axes with their final limits and scales.
+        size: of the letters, in points.
+
+    Raises:
+        ValueError: if no line has a label.
+    """
+    lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    if not lines:
+        raise ValueError("no line of these axes has a label: give plot(…, label=…)")
+    ax.figure.draw_without_rendering()  # the layout decides how far apart ends are
+    point = ax.figure.dpi / 72
+    ends = [(float(line.get_transform().transform(line.get_xydata())[-1][1]) / point, line) for line in lines]
+    ends.sort(key=lambda end: end[0])
+    heights = [end for end, _ in ends]
+    for _ in range(100):  # two labels that touch give way by half each
+        for i in range(len(heights) - 1):
+            lacks = max(0.0, 1.3 * size - (heights[i + 1] - heights[i]))
+            heights[i] -= lacks / 2
+            heights[i + 1] += lacks / 2
+    for height, (end, line) in zip(heights, ends, strict=True):
+        look = {"color": line.get_color(), "fontsize": size, "va": "center", "annotation_clip": False}
+        x, y = line.get_xydata()[-1]
+        ax.annotate(line.get_label(), (x, y), (6, height - end), line.get_transform(), "offset points", **look)
     return ax
 
 

@@ -17,7 +17,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]  # the book is a folder of the 
 from small_course import TOY, make_course  # noqa: E402
 
 import course.widgets  # noqa: E402
-from book import epub, pages, pdf  # noqa: E402
+from book import epub, pdf  # noqa: E402
 from book.articles import read  # noqa: E402
 from book.build import build  # noqa: E402
 
@@ -33,7 +33,6 @@ def toy_widgets(tmp_path_factory):
     (folder / "toy.js").write_text(TOY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(course.widgets, "HERE", folder)
-        patch.setattr(pages, "WIDGETS", folder)
         yield folder
 
 

@@ -21,6 +21,9 @@ export default {
     const said = element("p", { class: "course-said", "aria-live": "polite" });
     const draw = () => { said.textContent = `heads with probability ${model.get("p").toFixed(2)}`; };
     el.append(slider({ label: "p", min: 0, max: 1, step: 0.01, value: model.get("p"), onInput: (x) => { model.set("p", x); model.save_changes(); } }), said);
+    const bar = drawing("a bar", (width) => [30, svg("rect", { width: width / 4, height: 20, fill: "var(--weights)" }), text(0, 28, "heads")]);
+    bar.redraw();
+    el.append(bar);
     model.on("change:p", draw);
     draw();
   },
@@ -40,6 +43,7 @@ FIRST = """# Coins
 **Time** 5 minutes to read · 10 minutes of exercises
 
 **In a hurry** On the fast path. Skip nothing."""
+CAPTION = "The bar has height $p = 1$, and no less."
 IDEA = """## The idea of odds
 
 The **odds** of an event with **probability** $p$ are $p/(1-p)$. Once more, **odds** are not chances.
@@ -106,8 +110,10 @@ def coins():
             new_markdown_cell(FIRST),
             new_code_cell("from course.checks import Exercise, check", metadata=graded("t01.setup")),
             new_markdown_cell(IDEA),
-            new_code_cell("draw()", metadata={"tags": ["figure"], "alt": "A bar of height one."}, outputs=[figure]),
-            new_code_cell("Toy()", metadata={"tags": ["widget"]}, outputs=[widget]),
+            new_code_cell(
+                "draw()", metadata={"tags": ["figure"], "alt": "A bar of height one.", "caption": CAPTION}, outputs=[figure]
+            ),
+            new_code_cell("Toy()", metadata={"tags": ["widget"], "caption": "A slider sets $p < 1$."}, outputs=[widget]),
             new_markdown_cell(TASK),
             new_code_cell(ANSWER, metadata=graded("t01.odds.answer", solution=True), outputs=[stream]),
             new_code_cell(TEST, metadata=graded("t01.odds", points=2), outputs=[stream]),

@@ -141,6 +141,7 @@ def test_a_page_without_scripts_says_all(browser, book, name):
     page.goto(f"{book.as_uri()}/{name}")
     assert page.locator("form.filter").count() == page.locator("form.filter[hidden]").count()
     assert all(alternative.is_visible() for alternative in page.locator(".course-alternative").all())
+    assert all(still.bounding_box()["width"] > 500 for still in page.locator(".still").all())
     mathematics = "math" if name == "reference/formulas.html" else ".katex"  # the page of all formulas is drawn by a script
     assert page.locator(mathematics).first.is_visible() or name == "index.html"
     context.close()

@@ -58,6 +58,7 @@ def test_what_only_a_browser_can_do_is_gone(articles):
     coins = articles[1].body
     assert coins.select("script, button, template, details, .headerlink, .notebook") == []
     assert "A slider for p < 1 at 0.25." in coins.get_text()
+    assert coins.select_one("figure .widget-still .still-frame").decode_contents().startswith("<svg ")
     assert "the fair coin" in coins.get_text() and "draw()" not in coins.get_text()  # the test, not the figure's code
 
 
@@ -113,6 +114,9 @@ def test_the_epub_has_every_page_formula_and_figure(small_epub):
     text = "".join(trees["formulas.xhtml"].itertext())
     for formula in REFERENCE["formulas"]:
         assert formula["name"] in text and formula["latex"] in text
+    figure = trees["t01_coins.xhtml"].findall(f".//{XHTML}figure")[1]
+    assert "Figure T1.2 A slider sets" in "".join(figure.find(f"{XHTML}figcaption").itertext())
+    assert figure.find(".//{http://www.w3.org/2000/svg}svg").get("viewBox").startswith("0 0 640 ")
     for name, tree in trees.items():
         assert tree.find(f"{XHTML}body//{XHTML}h1") is not None, name
         assert [image for image in tree.iter(f"{XHTML}img") if not image.get("alt")] == []
@@ -158,6 +162,7 @@ def test_the_pdf_has_what_the_pages_have(small_pdf):
         "The idea of odds",
         "the fair coin",
         "Divide.",
+        "Figure T1.2",
         "Turns a probability into odds.",
         "Ars Conjectandi",
     ):
