@@ -1,6 +1,6 @@
 """Whose a hand-in is: the class list by the platforms' own ids first, and a question to the teacher where it does not tell.
 
-Columns are those of Canvas' lib/gradebook_exporter.rb and of Moodle's user/classes/table/participants.php.
+Columns are those that the exports of Canvas' gradebook and of Moodle's participants list show; the code that writes these two was not read.
 """
 
 import csv
