@@ -45,6 +45,7 @@ function looks(style) {
     found[`${name}-opacity`] = rounded(found[`${name}-opacity`] * opacity);
   }
   for (const name of ["stroke-width", "font-size"]) found[name] = found[name].replace("px", "");
+  found["font-weight"] = String(100 * Math.round(found["font-weight"] / 100)); // SVG 1.1 knows hundreds
   found["stroke-dasharray"] = found["stroke-dasharray"].replaceAll("px", "");
   found["font-family"] = /mono/i.test(found["font-family"]) ? "monospace" : "";
   return found;
