@@ -73,6 +73,10 @@ def _cleaned(name: str, body: Tag, site: Path, ids: dict[str, set[str]]) -> Tag:
         _resolve(link, name, ids)
     for node in (inside for svg in body.find_all("svg") for inside in (svg, *svg.find_all(True))):
         node.attrs = {CAMEL.get(name, name): value for name, value in node.attrs.items()}
+    for link in body.select("svg a[aria-label]"):  # EPUB asks for its name in an element of its own
+        title = Tag(name="title")
+        title.string = link["aria-label"]
+        link.insert(0, title)
     for picture in body.find_all("img", src=True):
         picture["src"] = str((site / posixpath.dirname(name) / unquote(picture["src"])).resolve())
         del picture["loading"]
