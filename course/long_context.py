@@ -47,7 +47,7 @@ METHODS = ("unchanged", "PI", "NTK", "YaRN")
 def pi_freqs(omega: Tensor, s: float) -> Tensor:
     """Position interpolation: every pair turns s times slower; formula ch19-pi. omega (n,) → (n,).
 
-    Source: Chen et al. (2023), Extending Context Window of Large Language Models via Positional Interpolation, section 2.3.
+    Source: Chen et al. (2023), Extending Context Window of Large Language Models via Positional Interpolation.
     """
     return omega / s
 
@@ -58,7 +58,7 @@ def ntk_base(theta: float, s: float, d_head: int) -> float:
     Raises:
         ValueError: if d_head is below 4, for one pair is both the fastest and the slowest.
 
-    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.1.
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models.
     """
     if d_head < 4:
         raise ValueError(f"two pairs are needed, so d_head must be at least 4, got {d_head}")
@@ -76,7 +76,7 @@ def yarn_ramp(omega: Tensor, length: int, low: float = 1.0, high: float = 32.0) 
 
     omega (n,) → (n,), a line in the number of turns between.
 
-    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.2.
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models.
     """
     turns = omega * length / (2 * math.pi)
     return ((turns - low) / (high - low)).clamp(0, 1)
@@ -94,7 +94,7 @@ def yarn_freqs(omega: Tensor, s: float, length: int, low: float = 1.0, high: flo
 def score_factor(s: float) -> float:
     """(0.1 ln s + 1)²: what YaRN multiplies all scores by; formula ch19-temperature.
 
-    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models, section 3.4.
+    Source: Peng et al. (2023), YaRN: Efficient Context Window Extension of Large Language Models.
     """
     return (0.1 * math.log(s) + 1) ** 2
 
@@ -312,7 +312,8 @@ def hidden_keys(text: Tensor, generator: torch.Generator, depth: float | None = 
 def gapped(texts: int = 2, tokens: int = 64, gaps: tuple[int, ...] = (0, 8192, 16384, 32768)) -> dict:
     """SmolLM2's loss on the second of two halves of a text, where positions jump by a gap between the halves.
 
-    Only distances change, and only those between the halves. `alone` is the loss of the second half without the first.
+    Only distances change, and only those between the halves. `alone` is the loss of the second half without the first, in the
+    unchanged model. The texts are places of one book.
     """
     model, tokenizer = pretrained.load("smollm2-135m"), pretrained.tokenizer("smollm2-135m")
     text, arms = data.read("austen"), {"unchanged": ("unchanged", 1), "YaRN 4": ("YaRN", 4)}

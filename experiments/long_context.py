@@ -3,8 +3,8 @@
     python experiments/long_context.py            # one GPU, at most 480 seconds; SmolLM2 has to be here, see course.pretrained
     python experiments/long_context.py --small    # a CPU, under a minute; the course's own GPT takes the place of SmolLM2
 
-(a) SmolLM2-135M-Instruct, at up to four times its length: its released file says 8,192 tokens and the base 100,000, and most of its
-training was at 2,048 tokens with the base 10,000. Unchanged, and with its frequencies changed by PI, NTK-aware and YaRN with the
+(a) SmolLM2-135M-Instruct, at up to four times its length: its released file says 8,192 tokens and the base 100,000; a training
+file that goes under its makers' name says 2,048 tokens and the base 10,000. Unchanged, and with its frequencies changed by PI, NTK-aware and YaRN with the
 factors 2 and 4, NTK-aware also with 8; no training. On windows of 32,768 tokens of two texts: the loss of each token by its position, and,
 as a baseline that reads no further than the model's own length, the loss of the unchanged model when it starts anew every 4,096 tokens
 (or 1,024) and is asked for the second half of 8,192 (or 2,048). A key of five digits hidden in the texts: by length and depth, all

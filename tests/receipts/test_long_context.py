@@ -117,17 +117,17 @@ def test_yarn_keeps_what_turns_often_and_interpolates_what_turns_once():
     for d_head, theta, s, length in ((128, 1e4, 16, 4096), (64, 1e5, 4, 8192), (128, 1e6, 4, 32768)):
         omega = rope_frequencies(d_head, theta)
         ours, theirs = yarn_freqs(omega, s, length), library(d_head, theta, s, length)[0].double()
-        seen = kept = 0
+        seen = 0
         for i in range(d_head // 2):
             turns = Fraction(length) * Fraction(float(omega[i])) / Fraction(2 * math.pi)
             share = min(Fraction(1), max(Fraction(0), (turns - 1) / 31))
             assert float(ours[i]) == pytest.approx(
                 float(share) * float(omega[i]) + float(1 - share) * float(omega[i]) / s, rel=1e-12
             )
-            if turns <= Fraction(9, 10) or turns >= 36:  # the published ramp begins and ends at whole numbers of pairs
-                close = abs(float(ours[i] / theirs[i]) - 1) < 0.02
-                seen, kept = seen + 1, kept + close
-        assert kept >= seen - 2
+            if turns <= 1 or turns >= 32:  # outside the ramp
+                seen += 1
+                assert float(ours[i] / theirs[i]) == pytest.approx(1, abs=1e-4)
+        assert seen > d_head // 8
 
 
 @pytest.mark.receipt("ch19-two-ramps", "computed")
@@ -137,7 +137,7 @@ def test_the_papers_ramp_is_not_the_published_one():
         ratio = library(*sizes)[0].double() / yarn_freqs(rope_frequencies(*sizes[:2]), *sizes[2:])
         found[sizes] = float(ratio.max())
         assert float(ratio.min()) > 0.97  # the published one turns no pair much slower
-    assert found[128, 1e4, 16, 4096] > 2 and found[64, 1e5, 4, 8192] > 1.4
+    assert [found[128, 1e4, 16, 4096], found[64, 1e5, 4, 8192]] == pytest.approx([3.04, 1.69], abs=0.006)
 
 
 @pytest.mark.receipt("ch19-temperature", "computed")
@@ -228,7 +228,7 @@ def test_keys_tell_apart_what_loss_does_not():
     right = {arm: {n: sum(row) for n, row in found.items()} for arm, found in keys["found"].items()}
     ends = [binomtest(right[arm]["32768"], each).proportion_ci(0.95, method="wilson") for arm in ("YaRN 4", "NTK 4", "unchanged")]
     assert each == 75 and [right[arm]["32768"] for arm in ("YaRN 4", "NTK 4", "unchanged")] == [40, 7, 0]
-    assert ends[0].low > ends[1].high and ends[1].low < 0.1
+    assert ends[0].low > ends[1].high and ends[1].low < ends[2].high
     low, high = (binomtest(right["NTK 4"][n], each).proportion_ci(0.95, method="wilson") for n in ("32768", "16384"))
     assert high.low - low.high > 0.3 and right["NTK 4"]["16384"] - right["NTK 4"]["32768"] > each / 2
     assert sum(right["PI 4"].values()) == 0 and right["unchanged"]["16384"] == 0
