@@ -8,7 +8,8 @@ Functional Neuroimaging, for the null of a maximum.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
 from course.data import HERE
 from course.model import GPT
@@ -30,6 +32,7 @@ __all__ = [
     "even_mass",
     "head_averages",
     "head_score",
+    "hooked",
     "kept_maps",
     "look",
     "loss_without",
@@ -48,6 +51,17 @@ __all__ = [
 
 FIRST = 4  # keys that are left out of a profile of distances: what they get is largely a matter of place
 QUERIES = 0.6  # from where on queries are counted, as a share of T: each has every distance up to there
+
+
+@contextmanager
+def hooked(hooks: Iterable[RemovableHandle]) -> Iterator[None]:
+    """Take these hooks of a model away at the end, whatever happens."""
+    handles = list(hooks)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @torch.no_grad()
@@ -74,11 +88,8 @@ def look(model: GPT, ids: Tensor, see: Callable[[int, Tensor, Tensor], None]) ->
 
     hooks = [block.register_forward_pre_hook(stream(i)) for i, block in enumerate(model.blocks)]
     hooks += [block.attention.register_forward_pre_hook(hook(i)) for i, block in enumerate(model.blocks)]
-    try:
+    with hooked(hooks):
         return model(ids)
-    finally:
-        for each in hooks:
-            each.remove()
 
 
 @torch.no_grad()
@@ -253,12 +264,8 @@ def head_averages(model: GPT, ids: Tensor) -> Tensor:
     def keep(out, given):
         found.append(given[0].unflatten(-1, (model.config.n_heads, -1)).mean(dim=(0, 1)))
 
-    hooks = [block.attention.out.register_forward_pre_hook(keep) for block in model.blocks]
-    try:
+    with hooked(block.attention.out.register_forward_pre_hook(keep) for block in model.blocks):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return torch.stack(found)
 
 
@@ -279,10 +286,6 @@ def loss_without(model: GPT, ids: Tensor, heads: list[tuple[int, int]], averages
 
         return before
 
-    hooks = [model.blocks[i].attention.out.register_forward_pre_hook(edit(i)) for i in sorted({layer for layer, _ in heads})]
-    try:
+    with hooked(model.blocks[i].attention.out.register_forward_pre_hook(edit(i)) for i in sorted({layer for layer, _ in heads})):
         logits = model(ids[:, :-1])[:, first:].float()  # (B, T − 1 − first, V)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return F.cross_entropy(logits.transpose(1, 2), ids[:, first + 1 :], reduction="none").mean(dim=-1)

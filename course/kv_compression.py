@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from course import data, pretrained
+from course.attention_maps import hooked
 from course.model import GPT
 from course.position_rope import rope
 
@@ -358,12 +359,8 @@ def principal(model: GPT, ids: Tensor) -> list[tuple[Tensor, Tensor]]:
             pair.append(torch.linalg.eigh(flat.mT @ flat).eigenvectors.flip(1).to(x.dtype))
         found.append((pair[0], pair[1]))
 
-    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
-    try:
+    with hooked(block.attention.register_forward_pre_hook(before) for block in model.blocks):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return found
 
 

@@ -17,6 +17,7 @@ from course.attention_maps import (
     all_maps,
     distance_profile,
     head_score,
+    hooked,
     other_targets,
     p_of_maximum,
     previous_targets,
@@ -120,12 +121,8 @@ def rope_pairs(tokens: int = 256) -> dict:
         product = lengths[0] * lengths[1].repeat_interleave(len(lengths[0]) // len(lengths[1]), dim=0)  # (H, d_head / 2)
         shares.append((product / product.sum(dim=-1, keepdim=True)).mean(dim=0))
 
-    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
-    try:
+    with hooked(block.attention.register_forward_pre_hook(before) for block in model.blocks):
         model(ids)
-    finally:
-        for hook in hooks:
-            hook.remove()
     found, half = torch.stack(shares), len(shares) // 2  # (L, d_head / 2)
     waves = wavelengths(model.config.d_head, model.config.theta)
     told = {"theta": model.config.theta, "trained": model.config.T_max, "wavelengths": [round(float(w), 1) for w in waves]}
@@ -246,13 +243,9 @@ def sinks(tokens: int = 192) -> dict:
             key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
             scores[attention.layer] = (query @ key.mT / math.sqrt(query.shape[-1]))[0]  # (H, T, T)
 
-    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
     layers: list[Tensor] = []
-    try:
+    with hooked(block.attention.register_forward_pre_hook(before) for block in model.blocks):
         look_at(model, torch.tensor([ids]), lambda layer, weights, stream: layers.append(weights[0, :, 2:, 0].mean()))
-    finally:
-        for hook in hooks:
-            hook.remove()
     rows = {f"{layer}.{head}": [_rounded(scores[layer][head, i, : i + 1]) for i in range(len(ids))] for layer, head in SINK_HEADS}
     (layer, head), kept = SINK_HEADS[0], {}
     text = tokenizer.encode(data.read("austen", 120_000)[100_000:], errors="ignore")[:tokens]
@@ -362,12 +355,8 @@ def _products(model: GPT, tokens: int, n: int, generator: torch.Generator) -> tu
         q, k = (torch.complex(*x.double().chunk(2, dim=-1)) for x in (query[0, :, i], key[0, :, j]))  # (H, n, d_head / 2)
         products.append(q * k.conj())
 
-    hooks = [block.attention.register_forward_pre_hook(before) for block in model.blocks]
-    try:
+    with hooked(block.attention.register_forward_pre_hook(before) for block in model.blocks):
         look_at(model, ids, lambda layer, weights, stream: previous.append(previous_score(weights)[0]))
-    finally:
-        for hook in hooks:
-            hook.remove()
     return torch.stack(products), torch.stack(previous)
 
 

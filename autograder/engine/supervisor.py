@@ -329,8 +329,8 @@ def tests_template(chapter: Chapter) -> _Tests:
         for cell in chapter.notebook.cells
         if cell.cell_type == "code"
     ]
-    answers = chapter.answers if chapter.answers.is_file() else None
-    request = {"cells": cells, "answers": answers and str(answers), "folder": str(chapter.path.parent)}
+    answers = chapter.answers.absolute() if chapter.answers.is_file() else None  # it is read from another working folder
+    request = {"cells": cells, "answers": answers and str(answers), "folder": str(chapter.path.parent.absolute())}
     key = hashlib.sha256(json.dumps([request, answers and answers.read_text()]).encode()).hexdigest()
     with _making:
         if key not in _chapters:

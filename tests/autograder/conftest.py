@@ -231,6 +231,13 @@ def toy(tmp_path_factory) -> Chapter:
 
 
 @pytest.fixture
+def chapter(toy, tmp_path) -> Chapter:
+    """The toy chapter in a course of a test's own, with its release and no gradebook."""
+    shutil.copytree(toy.root, tmp_path / "course", ignore=shutil.ignore_patterns("gradebook.db"))
+    return find_chapters(tmp_path / "course")[0]
+
+
+@pytest.fixture
 def released(toy) -> NotebookNode:
     """A student's copy of the toy chapter, nothing answered."""
     return nbformat.read(toy.release, as_version=4)

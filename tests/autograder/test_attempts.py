@@ -6,7 +6,6 @@ mod/assign/gradingtable.php (col_status, col_timesubmitted) and mod/assign/class
 
 import json
 import os
-import shutil
 import zipfile
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -15,7 +14,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.chapters import find_chapters, grade_id
+from autograder.authoring.chapters import grade_id
 from autograder.errors import CourseError
 from autograder.grading.attempts import Kept, time
 from autograder.grading.extensions import read_extensions
@@ -30,12 +29,6 @@ from autograder.platforms import canvas, moodle
 NOTEBOOK = "ch99_toy.ipynb"
 HEADER = "Identifier,Full name,Email address,Status,Group,Grade,Maximum grade,Grade can be changed,"
 HEADER += "Last modified (submission),Last modified (grade),Feedback comments\n"
-
-
-@pytest.fixture
-def chapter(toy, tmp_path):
-    shutil.copytree(toy.root, tmp_path / "course", ignore=shutil.ignore_patterns("gradebook.db"))
-    return find_chapters(tmp_path / "course")[0]
 
 
 @pytest.fixture

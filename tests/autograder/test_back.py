@@ -7,12 +7,10 @@ Canvas' lib/gradebook_importer.rb (update_column_count, process_student) and Ass
 
 import csv
 import re
-import shutil
 import zipfile
 
 import pytest
 
-from autograder.authoring.chapters import find_chapters
 from autograder.errors import CourseError
 from autograder.grading.gradebook import Book
 from autograder.grading.intake import collect
@@ -38,10 +36,8 @@ NAMES = [
 
 
 @pytest.fixture
-def chapter(toy, tmp_path):
+def chapter(chapter, tmp_path):
     """A chapter with hand-ins from both platforms, and a page of feedback for each."""
-    shutil.copytree(toy.root, tmp_path / "course", ignore=shutil.ignore_patterns("gradebook.db"))
-    chapter = find_chapters(tmp_path / "course")[0]
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         for number, name in enumerate(NAMES):
             archive.writestr(name, b"%d" % number)

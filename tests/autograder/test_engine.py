@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.authoring.chapters import find_chapters
 from autograder.authoring.release import release
 from autograder.authoring.scoring import score
 from autograder.engine import supervisor
@@ -21,6 +22,11 @@ from tests.autograder.conftest import RIGHT, HandIn
 
 def test_right_answers_get_full_points(perfect, full):
     assert perfect.run() == full and perfect.flags == []
+
+
+def test_the_course_may_be_named_from_here(toy, full, monkeypatch):
+    monkeypatch.chdir(toy.root)
+    assert HandIn(find_chapters(Path())[0]).answer(**RIGHT).run() == full
 
 
 def test_blank_answers_get_nothing(blank):

@@ -26,12 +26,6 @@ NOTEBOOK = "ch99_toy.ipynb"
 
 
 @pytest.fixture
-def chapter(toy, tmp_path):
-    shutil.copytree(toy.root, tmp_path / "course", ignore=shutil.ignore_patterns("gradebook.db"))
-    return find_chapters(tmp_path / "course")[0]
-
-
-@pytest.fixture
 def work(chapter) -> bytes:
     """A notebook as a student has it."""
     return chapter.release.read_bytes()

@@ -4,7 +4,6 @@ Columns are those that the exports of Canvas' gradebook and of Moodle's particip
 """
 
 import csv
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
-from autograder.authoring.chapters import find_chapters
 from autograder.doors.cli import app
 from autograder.errors import CourseError
 from autograder.grading.gradebook import Book
@@ -30,12 +28,6 @@ CANVAS = (
     "    Points Possible,,,,,36\n"
     '"Lovelace, Ada",5,s5,ada,A,\n"K, Jan",6,s6,jan,A,\n"Student, Test",99,,abc,A,\n'
 )
-
-
-@pytest.fixture
-def chapter(toy, tmp_path):
-    shutil.copytree(toy.root, tmp_path / "course", ignore=shutil.ignore_patterns("gradebook.db"))
-    return find_chapters(tmp_path / "course")[0]
 
 
 @pytest.fixture
