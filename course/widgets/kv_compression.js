@@ -57,7 +57,7 @@ export default {
       much.set(BUDGETS.indexOf(state.budget));
       which.set(state.asked);
       figure.redraw();
-      figure.describe(`A box for each token of a text, the darker the more of the model's caches keep it; the passkey's digits have a frame. ${said(state)}`);
+      figure.describe(`A box for each token of a text, the fuller its colour the more of the model's caches keep it; the passkey's digits have a frame. ${said(state)}`);
       told.say(said(state));
     }
     el.append(how, much, which, figure, told);

@@ -41,8 +41,8 @@ function grid(state, width, onChoose) {
   const { found, lengths, depths, trials, method } = state;
   const [left, top, high] = [76, 44, 40];
   const wide = (width - left - 4) / lengths.length;
-  const nodes = [text(4, 16, "depth of the key, by length of the text in tokens; darker: found more often")];
-  lengths.forEach((length, i) => nodes.push(text(left + (i + 0.5) * wide, top - 8, grouped(length), { "text-anchor": "middle", class: i === state.column ? "course-strong" : undefined })));
+  const nodes = [text(4, 16, "length across, depth down; full colour: found")];
+  lengths.forEach((length, i) => nodes.push(text(left + (i + 0.5) * wide, top - 8, wide < 46 ? `${length / 1024}k` : grouped(length), { "text-anchor": "middle", class: i === state.column ? "course-strong" : undefined })));
   depths.forEach((depth, j) => {
     const name = j === 0 ? "first" : j === depths.length - 1 ? "last" : `${Math.round(100 * depth)} %`;
     nodes.push(text(left - 8, top + (j + 0.5) * high + 4, name, { "text-anchor": "end", class: j === state.row ? "course-strong" : undefined }));
@@ -50,7 +50,7 @@ function grid(state, width, onChoose) {
       const share = found[method][i][j] / trials;
       const [x, y] = [left + i * wide, top + j * high];
       const cell = svg("rect", { x: x + 1, y: y + 1, width: wide - 2, height: high - 2, fill: "var(--one)", "fill-opacity": 0.06 + 0.64 * share, style: "cursor: pointer" });
-      nodes.push(cell, text(x + wide / 2, y + high / 2 + 4, `${Math.round(100 * share)} %`, { "text-anchor": "middle", style: "pointer-events: none" }));
+      nodes.push(cell, text(x + wide / 2, y + high / 2 + 4, `${Math.round(100 * share)}%`, { "text-anchor": "middle", style: "pointer-events: none" }));
       cell.addEventListener("click", () => onChoose(i, j));
     });
   });
