@@ -26,9 +26,8 @@ CHAPTERS = find_chapters(ROOT)
 TEXT = (".html", ".js", ".json", ".txt", ".tsv", ".inv", ".ipynb", ".xml", ".svg", ".v", ".css", ".xhtml", ".opf")
 SPHINX = Path(sphinx.__file__).parent / "themes" / "basic" / "static"
 LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n")  # in a string of JSON, where a line of code has \\n for its own \n
-TAG = re.compile(
-    r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*=[^<>]*)?\s*/?>|<[!?][^<>]*>"
-)  # not what lies between the signs of 0 < x and y > 0
+# A tag, and not what lies between the signs of 0 < x and y > 0
+TAG = re.compile(r"</?[a-zA-Z][\w:-]*(?:\s[^<>]*=[^<>]*)?\s*/?>|<[!?][^<>]*>")
 COMMON = ("import ", "from ", "@", "def ", "class ", "#")  # how lines of an answer begin that a task may give, too
 
 
